@@ -1,0 +1,314 @@
+"""Everything a developer runs: `python3 dev.py COMMAND [ARGUMENTS]`, with nothing installed but Python 3.11 and pip.
+
+  setup              make .venv and install torch, then chebact with all that its tests need
+  test [ARGS]        the tests; ARGS go to pytest
+  slow [ARGS]        the tests marked slow
+  check [ARGS]       format, lint, types and tests, as the continuous integration does; ARGS go to pytest
+  format             rewrite the sources in the house format and apply the safe fixes of the linter
+  bench [ARGS]       time the activations (`chebact bench ops`); with --peers also other libraries, in .venv-peers
+  reproduce [ARGS]   the main result of the paper (`chebact reproduce`); --full does all of it
+  clean [--all]      remove caches and built files; --all also removes the environments
+
+Every command but clean makes the environment first where it is missing or out of date, and runs in the project folder.
+"""
+
+import sys
+
+# An older Python 3 has to get as far as this line, so the file keeps to syntax that Python 3.6 can parse.
+if sys.version_info < (3, 11):
+    sys.exit(
+        "dev.py: this is Python %d.%d, and chebact needs Python 3.11 or newer: "
+        "start dev.py with one that is new enough, as in `python3.11 dev.py test`." % tuple(sys.version_info[:2])
+    )
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Callable, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent
+VENV = ROOT / ".venv"
+PEERS_VENV = ROOT / ".venv-peers"
+EXTRAS = "lab,dask,onnx,test"
+OLDEST_TORCH = (2, 10)
+PEERS = ("torchortho==0.1.2", "deepsplines==1.0.0", "rational-activations==0.2.0", "torchcurves==0.3.3")
+SETUP_VERSION = "1"  # raise it when the steps below change, and every environment is brought up to date
+LINES_SHOWN = 12
+INTERRUPTED = 130
+
+
+class SetupError(Exception):
+    """What stopped the set-up, as one sentence for the user."""
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run one command and give its exit code; whatever stops it is told in one sentence."""
+    if not arguments or arguments[0] in ("-h", "--help", "help"):
+        print(__doc__)
+        return 0 if arguments else 2
+    command = COMMANDS.get(arguments[0])
+    if command is None:
+        return complain(f"there is no command {arguments[0]!r}: use one of {', '.join(COMMANDS)}.", code=2)
+    try:
+        return command(list(arguments[1:]))
+    except SetupError as error:
+        return complain(str(error))
+    except OSError as error:
+        return complain(f"{arguments[0]} was stopped by the system: {error}.")
+    except KeyboardInterrupt:
+        return complain("interrupted; run the same command again to go on.", code=INTERRUPTED)
+
+
+def complain(sentence: str, code: int = 1) -> int:
+    """Put one sentence on stderr and give the exit code that goes with it."""
+    print(f"dev.py: {sentence}", file=sys.stderr)
+    return code
+
+
+# The commands
+
+
+def setup(arguments: list[str]) -> int:
+    """Make the environment, or find that it is there."""
+    refuse(arguments, "setup")
+    python = prepare()
+    print(f"ready: {python.relative_to(ROOT)}")
+    return 0
+
+
+def test(arguments: list[str]) -> int:
+    """Run the tests that are not slow."""
+    return run_in(prepare(), "pytest", *in_parallel(arguments))
+
+
+def slow(arguments: list[str]) -> int:
+    """Run the slow tests, one after the other: some of them measure time."""
+    return run_in(prepare(), "pytest", "-m", "slow", *arguments)
+
+
+def check(arguments: list[str]) -> int:
+    """Run all four checks, whatever the first ones say, and name those that failed."""
+    python = prepare()
+    steps = {
+        "format": ["ruff", "format", "--check", "."],
+        "lint": ["ruff", "check", "."],
+        "types": ["mypy"],
+        "tests": ["pytest", *in_parallel(arguments)],
+    }
+    failed = [name for name, step in steps.items() if run_in(python, *step) != 0]
+    if failed:
+        return complain(f"check failed at {', '.join(failed)}: see the output above.")
+    return 0
+
+
+def reformat(arguments: list[str]) -> int:
+    """Bring the sources into the house format."""
+    refuse(arguments, "format")
+    python = prepare()
+    fixed = run_in(python, "ruff", "check", "--fix", ".")
+    return run_in(python, "ruff", "format", ".") or fixed
+
+
+def bench(arguments: list[str]) -> int:
+    """Time the activations, beside other libraries where --peers asks for them."""
+    python = prepare_peers() if "--peers" in arguments else prepare()
+    return run_in(python, "chebact", "bench", "ops", *arguments)
+
+
+def reproduce(arguments: list[str]) -> int:
+    """Run the main job of the project."""
+    return run_in(prepare(), "chebact", "reproduce", *arguments)
+
+
+def clean(arguments: list[str]) -> int:
+    """Remove what can be made again."""
+    refuse([word for word in arguments if word != "--all"], "clean")
+    for name in (".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis", "build", "dist"):
+        shutil.rmtree(ROOT / name, ignore_errors=True)
+    for folder in ("src", "tests", "benchmarks", "examples"):
+        for cache in list((ROOT / folder).rglob("__pycache__")):
+            shutil.rmtree(cache, ignore_errors=True)
+    if "--all" in arguments:
+        for environment in (VENV, PEERS_VENV):
+            shutil.rmtree(environment, ignore_errors=True)
+    return 0
+
+
+COMMANDS: dict[str, Callable[[list[str]], int]] = {
+    "setup": setup,
+    "test": test,
+    "slow": slow,
+    "check": check,
+    "format": reformat,
+    "bench": bench,
+    "reproduce": reproduce,
+    "clean": clean,
+}
+
+
+def refuse(arguments: list[str], command: str) -> None:
+    """Stop where a command got arguments that it has no use for."""
+    if arguments:
+        raise SetupError(f"{command} does not take {' '.join(arguments)!r}: `python3 dev.py help` lists what it takes.")
+
+
+def in_parallel(arguments: list[str]) -> list[str]:
+    """Let pytest use two processes, unless the arguments already settle how it runs."""
+    settled = any(word.startswith(("-n", "-p", "--numprocesses", "--pdb")) for word in arguments)
+    return arguments if settled else ["-n", "2", *arguments]
+
+
+def run_in(python: Path, module: str, *arguments: str) -> int:
+    """Run a module with the Python of an environment, its output going straight to the user."""
+    return subprocess.call([str(python), "-m", module, *arguments], cwd=ROOT)
+
+
+# The environments
+
+
+def prepare() -> Path:
+    """Give the Python of .venv, with everything installed; costs next to nothing when the stamp says so."""
+    python, stamp, wanted = python_of(VENV), VENV / "chebact-stamp", fingerprint()
+    if python.exists() and read(stamp) == wanted:
+        return python
+    stamp.unlink(missing_ok=True)
+    if not is_whole(python):
+        make_environment(VENV)
+    pins = constraints_for(provide_torch(python))
+    say("installing chebact and what its tests need")
+    install(python, "-c", str(pins), "-e", f".[{EXTRAS}]")
+    stamp.write_text(wanted, encoding="utf-8")
+    return python
+
+
+def prepare_peers() -> Path:
+    """Give the Python of .venv-peers: other libraries on top of what is in .venv, so that all share one torch."""
+    base = prepare()
+    python, stamp, wanted = python_of(PEERS_VENV), PEERS_VENV / "chebact-stamp", fingerprint(*PEERS)
+    if python.exists() and read(stamp) == wanted:
+        return python
+    say("making .venv-peers with " + ", ".join(PEERS))
+    quietly([str(base), "-m", "venv", "--clear", "--without-pip", str(PEERS_VENV)], "making .venv-peers")
+    install(base, "--no-deps", *PEERS, into=python)
+    # A folder named in a .pth file is searched after the environment's own; .pth files inside it are not read,
+    # so the sources of chebact need a line too.
+    link = site_packages(python) / "chebact-beside.pth"
+    link.write_text(f"{site_packages(base)}\n{ROOT / 'src'}\n", encoding="utf-8")
+    stamp.write_text(wanted, encoding="utf-8")
+    return python
+
+
+def python_of(environment: Path) -> Path:
+    """Where an environment keeps its interpreter."""
+    return environment / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+
+
+def fingerprint(*more: str) -> str:
+    """A hash of all that decides what gets installed, and of where: an editable install holds the folder's name."""
+    parts = [SETUP_VERSION, str(ROOT), *more]
+    parts += [read(ROOT / name) for name in ("pyproject.toml", "constraints.txt")]
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+def read(path: Path) -> str:
+    """The text of a file, empty where there is none."""
+    return path.read_text(encoding="utf-8") if path.is_file() else ""
+
+
+def is_whole(python: Path) -> bool:
+    """Whether an environment has a working pip: an interrupted run can leave one that has not."""
+    probe = "import importlib.metadata as m, pip._internal.commands.install; m.version('pip')"
+    return python.exists() and answer(python, probe) is not None
+
+
+def make_environment(path: Path) -> None:
+    """Make an empty environment with pip in it, over whatever half-made one is there."""
+    seeded = find_spec("ensurepip") is not None
+    if find_spec("venv") is None or not (seeded or find_spec("pip")):
+        raise SetupError(
+            f"{sys.executable} cannot make an environment because its venv module is missing or incomplete: "
+            "install it (on Debian and Ubuntu: `apt install python3-venv`) and run the same command again."
+        )
+    say(f"making {path.name}")
+    options = ["--clear"] if seeded else ["--clear", "--without-pip"]
+    quietly([sys.executable, "-m", "venv", *options, str(path)], f"making {path.name}")
+    if not seeded:  # Debian keeps ensurepip in a package of its own; the pip outside can step in
+        install(Path(sys.executable), "pip", into=python_of(path))
+
+
+def provide_torch(python: Path) -> str:
+    """Give the version of torch in an environment, after installing the tested one if there is none new enough.
+
+    A step of its own, so that a torch which the user chose (for a certain GPU, say) is left alone.
+    """
+    show = "import torch; print(torch.__version__)"
+    version = answer(python, show)
+    if version is None or release(version) < OLDEST_TORCH:
+        say("installing torch, which takes a while the first time")
+        install(python, "-c", str(ROOT / "constraints.txt"), "torch")
+        version = answer(python, show)
+    if version is None:
+        raise SetupError("torch was installed but cannot be imported: remove .venv and run the same command again.")
+    return version
+
+
+def release(version: str) -> tuple[int, ...]:
+    """The leading numbers of a version: 2.13.0+cpu gives (2, 13, 0)."""
+    found = re.match(r"\d+(\.\d+)*", version)
+    return tuple(int(part) for part in found.group().split(".")) if found else ()
+
+
+def constraints_for(torch: str) -> Path:
+    """Write the tested pins, those of torch and its triton replaced where another torch was there already."""
+    pins = read(ROOT / "constraints.txt").splitlines()
+    if f"torch=={torch.partition('+')[0]}" not in pins:
+        pins = [pin for pin in pins if not pin.startswith(("torch==", "triton=="))] + [f"torch=={torch}"]
+    path = VENV / "chebact-constraints.txt"
+    path.write_text("\n".join(pins) + "\n", encoding="utf-8")
+    return path
+
+
+def install(python: Path, *what: str, into: Path | None = None) -> None:
+    """Run the pip of one Python, for itself or for another environment."""
+    pip = [str(python), "-m", "pip", "--disable-pip-version-check"]
+    target = ["--python", str(into)] if into else []
+    named = " ".join(word for word in what if not word.startswith("-") and not word.endswith(".txt"))
+    quietly([*pip, *target, "install", *what], f"installing {named}")
+
+
+def site_packages(python: Path) -> Path:
+    """Where an environment keeps its packages."""
+    found = answer(python, "import sysconfig; print(sysconfig.get_path('purelib'))")
+    if found is None:
+        raise SetupError(f"{python.relative_to(ROOT)} does not run: remove that environment and try again.")
+    return Path(found)
+
+
+def answer(python: Path, code: str) -> str | None:
+    """What a line of Python prints in an environment, or None where it fails."""
+    done = subprocess.run([str(python), "-c", code], cwd=ROOT, capture_output=True, text=True, errors="replace")
+    return done.stdout.strip() if done.returncode == 0 else None
+
+
+def quietly(command: list[str], doing: str) -> None:
+    """Run a command and keep its output to itself, unless it fails."""
+    done = subprocess.run(
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
+    )
+    if done.returncode != 0:
+        last = [line for line in done.stdout.splitlines() if line.strip()][-LINES_SHOWN:]
+        sentence = f"{doing} failed with exit code {done.returncode}: mend what its last lines name and run again."
+        raise SetupError("\n    ".join([sentence, *last]))
+
+
+def say(what: str) -> None:
+    """Tell the user what takes the time."""
+    print(f"dev.py: {what} ...", file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

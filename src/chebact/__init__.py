@@ -1,0 +1,34 @@
+"""Learned polynomial activations for PyTorch: heights at Chebyshev nodes a channel, straight lines outside.
+
+>>> import torch
+>>> layer = torch.nn.Sequential(torch.nn.Linear(3, 32), ChebyshevLagrange(32), torch.nn.Linear(32, 1))
+>>> layer(torch.zeros(5, 3)).shape
+torch.Size([5, 1])
+"""
+
+from chebact import functional, kernels
+from chebact.activations import ChebyshevLagrange, Cubic, PrototypeSimilarity, WeightedChebyshev
+from chebact.nodes import nodes
+from chebact.polynomial import coefficients_to_values, end_slopes, error_bound, polynomial, values_to_coefficients
+from chebact.table import ACTIVATIONS, make_activation, parameter_groups, register_activation
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "ACTIVATIONS",
+    "ChebyshevLagrange",
+    "Cubic",
+    "PrototypeSimilarity",
+    "WeightedChebyshev",
+    "coefficients_to_values",
+    "end_slopes",
+    "error_bound",
+    "functional",
+    "kernels",
+    "make_activation",
+    "nodes",
+    "parameter_groups",
+    "polynomial",
+    "register_activation",
+    "values_to_coefficients",
+]

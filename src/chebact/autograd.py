@@ -1,0 +1,132 @@
+"""Derivatives of every order and in every mode, around an opaque kernel.
+
+Two functions close under differentiation. With sigma(x; y) = sum_j y_j phi_j(x) for a basis phi, and phi' the basis of
+derivatives:
+
+- `Evaluate` is sigma; its derivative in x is `Evaluate` in phi', in y it is `Evaluate` itself, which is linear.
+- `Gradients` is (g sigma'(x; y), sum of g phi(x)), the fused backward pass; its derivatives are the same two functions
+  in phi and phi' again.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.autograd import Function
+
+from chebact import kernels
+from chebact.basis import Basis
+
+Tensor = torch.Tensor
+
+
+class Evaluate(Function):
+    """sigma(x; values) for a basis; `channel_dim` counts all axes, `replicated` says the first one is the replica's."""
+
+    @staticmethod
+    def forward(x: Tensor, values: Tensor, basis: Basis, channel_dim: int, replicated: bool) -> Tensor:
+        return kernels.evaluate(x, values, basis, channel_dim, replicated)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+        x, values, ctx.basis, ctx.channel_dim, ctx.replicated = inputs
+        ctx.save_for_backward(x, values)
+        ctx.save_for_forward(x, values)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        x, values = ctx.saved_tensors
+        for_x, for_values = Gradients.apply(x, grad, values, ctx.basis, ctx.channel_dim, ctx.replicated)
+        return for_x, for_values, None, None, None
+
+    @staticmethod
+    def jvp(ctx: Any, x_t: Tensor | None, values_t: Tensor | None, *_: Any) -> Tensor:
+        x, values = ctx.saved_tensors
+        result = torch.zeros_like(x)
+        if x_t is not None:
+            slope = Evaluate.apply(x, values, ctx.basis.derivative(), ctx.channel_dim, ctx.replicated)
+            result = result + slope * x_t
+        if values_t is not None:
+            result = result + Evaluate.apply(x, values_t, ctx.basis, ctx.channel_dim, ctx.replicated)
+        return result
+
+    @staticmethod
+    def vmap(
+        info: Any, in_dims: Any, x: Tensor, values: Tensor, basis: Basis, channel_dim: int, replicated: bool
+    ) -> Any:
+        if in_dims[1] is None:
+            place = 1 if replicated else 0
+            moved = x.movedim(in_dims[0], place)
+            return Evaluate.apply(moved, values, basis, channel_dim + 1, replicated), place
+        batch = info.batch_size
+        x, values = (_in_front(t, dim, batch) for t, dim in zip((x, values), in_dims, strict=False))
+        if not replicated:
+            return Evaluate.apply(x, values, basis, channel_dim + 1, True), 0
+        out = Evaluate.apply(x.flatten(0, 1), values.flatten(0, 1), basis, channel_dim, True)
+        return out.unflatten(0, (batch, -1)), 0
+
+
+class Gradients(Function):
+    """(g sigma'(x; values), the sum of g phi(x) a channel): the gradients of x and of the values in one pass."""
+
+    @staticmethod
+    def forward(
+        x: Tensor, grad: Tensor, values: Tensor, basis: Basis, channel_dim: int, replicated: bool
+    ) -> tuple[Tensor, Tensor]:
+        return kernels.gradients(x, grad, values, basis, channel_dim, replicated)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        x, grad, values, ctx.basis, ctx.channel_dim, ctx.replicated = inputs
+        ctx.save_for_backward(x, grad, values)
+        ctx.save_for_forward(x, grad, values)
+
+    @staticmethod
+    def backward(ctx: Any, for_x: Tensor, for_values: Tensor) -> Any:
+        x, grad, values = ctx.saved_tensors
+        place = (ctx.channel_dim, ctx.replicated)
+        slopes = ctx.basis.derivative()
+        of_x, of_values = Gradients.apply(x, for_x * grad, values, slopes, *place)
+        of_x = of_x + grad * Evaluate.apply(x, for_values, slopes, *place)
+        of_grad = for_x * Evaluate.apply(x, values, slopes, *place) + Evaluate.apply(x, for_values, ctx.basis, *place)
+        return of_x, of_grad, of_values, None, None, None
+
+    @staticmethod
+    def jvp(ctx: Any, x_t: Tensor | None, grad_t: Tensor | None, values_t: Tensor | None, *_: Any) -> Any:
+        x, grad, values = ctx.saved_tensors
+        place = (ctx.channel_dim, ctx.replicated)
+        slopes = ctx.basis.derivative()
+        for_x, for_values = torch.zeros_like(x), torch.zeros_like(values)
+        if grad_t is not None:
+            more_x, more_values = Gradients.apply(x, grad_t, values, ctx.basis, *place)
+            for_x, for_values = for_x + more_x, for_values + more_values
+        if x_t is not None:
+            more_x, more_values = Gradients.apply(x, grad * x_t, values, slopes, *place)
+            for_x, for_values = for_x + more_x, for_values + more_values
+        if values_t is not None:
+            for_x = for_x + grad * Evaluate.apply(x, values_t, slopes, *place)
+        return for_x, for_values
+
+    @staticmethod
+    def vmap(
+        info: Any,
+        in_dims: Any,
+        x: Tensor,
+        grad: Tensor,
+        values: Tensor,
+        basis: Basis,
+        channel_dim: int,
+        replicated: bool,
+    ) -> Any:
+        batch = info.batch_size
+        x, grad, values = (_in_front(t, dim, batch) for t, dim in zip((x, grad, values), in_dims, strict=False))
+        if not replicated:
+            return Gradients.apply(x, grad, values, basis, channel_dim + 1, True), (0, 0)
+        merged = (x.flatten(0, 1), grad.flatten(0, 1), values.flatten(0, 1))
+        for_x, for_values = Gradients.apply(*merged, basis, channel_dim, True)
+        return (for_x.unflatten(0, (batch, -1)), for_values.unflatten(0, (batch, -1))), (0, 0)
+
+
+def _in_front(t: Tensor, dim: int | None, batch: int) -> Tensor:
+    return t.expand(batch, *t.shape) if dim is None else t.movedim(dim, 0)

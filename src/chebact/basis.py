@@ -1,0 +1,208 @@
+"""What a learned activation is a sum of: the functions phi_j with sigma(x) = sum_j parameter_j phi_j(x).
+
+Every activation here, and every derivative of one, is made of pieces: a polynomial between the ends of the interval,
+given by its heights at the nodes, and outside a straight line a side, given by its height at the end and its slope.
+The pieces are linear in the parameters, so one matrix says all there is to say, and differentiating multiplies it by
+another matrix. A kernel has to know how to evaluate pieces, and nothing else.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from typing import Any, Literal, NamedTuple
+
+import numpy
+
+from chebact.checks import Interval
+from chebact.nodes import barycentric_weights, split_nodes
+
+LEFT_HEIGHT, LEFT_SLOPE, RIGHT_HEIGHT, RIGHT_SLOPE = -4, -3, -2, -1
+POWER_DEGREE = 3  # up to here power coefficients are accurate and fast; above, the barycentric form is needed
+
+
+class Constants(NamedTuple):
+    """The numbers that depend on nodes and type alone; `high` + `low` are the node positions."""
+
+    left: float
+    right: float
+    middle_high: float
+    middle_low: float
+    scale: float
+    between: tuple[float, float]
+    tiny: float
+    high: tuple[float, ...]
+    low: tuple[float, ...]
+    weights: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Basis:
+    """A row of choices that fixes phi_0 ... phi_degree; `order` counts how often they have been differentiated.
+
+    >>> Basis(3).pieces.shape  # 4 heights at the nodes and 4 numbers for the two straight lines, from 4 parameters
+    (8, 4)
+    """
+
+    degree: int
+    tails: str = "extrapolate"
+    regression_nodes: int = 2
+    interval: Interval = (-1.0, 1.0)
+    parameters: Literal["values", "coefficients"] = "values"
+    order: int = 0
+
+    def derivative(self) -> Basis:
+        """The basis of the derivatives of these functions."""
+        return basis_of(replace(self, order=self.order + 1))
+
+    @property
+    def has_tails(self) -> bool:
+        """Whether straight lines go on outside the interval."""
+        return self.tails != "none"
+
+    @cached_property
+    def key(self) -> str:
+        """A text that `basis_from_key` turns back into this basis."""
+        a, b = self.interval
+        fields = (self.degree, self.tails, self.regression_nodes, a.hex(), b.hex(), self.parameters, self.order)
+        return "/".join(str(field) for field in fields)
+
+    @cached_property
+    def pieces(self) -> Any:
+        """The matrix from parameters to pieces, float64: (degree + 5, degree + 1), or (degree + 1)^2 without tails.
+
+        The pieces are the heights at the nodes, then the left line's height and slope, then the right line's.
+        """
+        matrix = numpy.eye(self.degree + 1)
+        if self.has_tails:
+            matrix = numpy.vstack([matrix, _lines(self.degree, self.tails, self.regression_nodes, self.interval)])
+        if self.parameters == "coefficients":
+            matrix = matrix @ chebyshev_at_nodes(self.degree)
+        for _ in range(self.order):
+            matrix = self._differentiated(matrix)
+        return matrix
+
+    @cached_property
+    def by_powers(self) -> bool:
+        """Whether the polynomial is evaluated from power coefficients."""
+        return self.degree <= POWER_DEGREE
+
+    @cached_property
+    def power_pieces(self) -> Any:
+        """The matrix from parameters to the ten numbers of the power form, float64: (10, degree + 1).
+
+        They are four power coefficients in u = (x - middle) scale, the left line's height and slope, the right
+        line's, and the heights at the nodes between the ends.
+        """
+        pieces, terms = self.pieces, self.degree + 1
+        middle, scale = self.middle_and_scale
+        high, low = split_nodes(self.degree, self.interval, numpy.float64)
+        powers = numpy.vander(((high - middle) + low) * scale, terms, increasing=True)
+        matrix = numpy.zeros((10, terms))
+        matrix[:terms] = numpy.linalg.solve(powers, pieces[:terms])
+        if self.has_tails:
+            matrix[4:8] = pieces[terms:]
+        matrix[8 : 7 + self.degree] = pieces[1 : self.degree]
+        return matrix
+
+    @property
+    def middle_and_scale(self) -> tuple[float, float]:
+        """The middle of the interval, and the power of two that brings half its length into [1/2, 1]."""
+        a, b = self.interval
+        fraction, exponent = math.frexp((b - a) / 2)
+        return a + (b - a) / 2, math.ldexp(1.0, -exponent + (fraction == 0.5))
+
+    def constants(self, dtype: Any) -> Constants:
+        """The numbers that a kernel computes with, rounded to `dtype` (a NumPy type)."""
+        return _constants(self.degree, self.has_tails, self.interval, self.middle_and_scale, numpy.dtype(dtype).name)
+
+    def _differentiated(self, matrix: Any) -> Any:
+        inside = differentiation_matrix(self.degree, self.interval) @ matrix[: self.degree + 1]
+        if not self.has_tails:
+            return inside
+        zeros = numpy.zeros_like(matrix[0])
+        return numpy.vstack([inside, matrix[LEFT_SLOPE], zeros, matrix[RIGHT_SLOPE], zeros])
+
+
+@lru_cache(maxsize=512)
+def basis_of(basis: Basis) -> Basis:
+    """The one shared object equal to `basis`, so that its matrices are computed once."""
+    return basis
+
+
+@lru_cache(maxsize=512)
+def basis_from_key(key: str) -> Basis:
+    """The basis whose `key` this is.
+
+    >>> basis_from_key(Basis(5, tails="none").key) == Basis(5, tails="none")
+    True
+    """
+    degree, tails, regression_nodes, a, b, parameters, order = key.split("/")
+    interval = (float.fromhex(a), float.fromhex(b))
+    kind: Literal["values", "coefficients"] = "values" if parameters == "values" else "coefficients"
+    return basis_of(Basis(int(degree), tails, int(regression_nodes), interval, kind, int(order)))
+
+
+@lru_cache(maxsize=64)
+def differentiation_matrix(degree: int, interval: Interval = (-1.0, 1.0)) -> Any:
+    """The matrix that takes heights at the nodes to slopes at the nodes, float64: (degree + 1, degree + 1)."""
+    high, low = split_nodes(degree, interval, numpy.float64)
+    weights = barycentric_weights(degree)
+    difference = (high[:, None] - high[None, :]) + (low[:, None] - low[None, :])
+    numpy.fill_diagonal(difference, 1.0)
+    matrix = (weights[None, :] / weights[:, None]) / difference
+    numpy.fill_diagonal(matrix, 0.0)
+    numpy.fill_diagonal(matrix, -matrix.sum(axis=1))
+    return matrix
+
+
+@lru_cache(maxsize=64)
+def chebyshev_at_nodes(degree: int) -> Any:
+    """T_k at node j in row j and column k, float64: (degree + 1, degree + 1)."""
+    high, low = split_nodes(degree, (-1.0, 1.0), numpy.float64)
+    angle = numpy.arccos(high)[:, None] * numpy.arange(degree + 1)
+    with numpy.errstate(divide="ignore", invalid="ignore"):
+        correction = -low / numpy.sqrt((1 - high) * (1 + high))  # of the angle, for the digits that float64 lost
+    correction[[0, -1]] = 0.0
+    return numpy.cos(angle + correction[:, None] * numpy.arange(degree + 1))
+
+
+def regression_weights(degree: int, count: int, interval: Interval = (-1.0, 1.0)) -> tuple[Any, Any]:
+    """The least-squares slopes of the `count` nodes at the left and at the right end, as weights of the values."""
+    high, _ = split_nodes(degree, interval, numpy.float64)
+    left, right = numpy.zeros(degree + 1), numpy.zeros(degree + 1)
+    for weights, part in ((left, slice(degree + 1 - count, degree + 1)), (right, slice(0, count))):
+        centred = high[part] - high[part].mean()
+        weights[part] = centred / (centred @ centred)
+    return left, right
+
+
+@lru_cache(maxsize=256)
+def _constants(degree: int, tails: bool, interval: Interval, place: tuple[float, float], type_name: str) -> Constants:
+    dtype = numpy.dtype(type_name).type
+    high, low = split_nodes(degree, interval, dtype)
+    middle_high = float(dtype(place[0]))
+    between = ([float(x) for x in high[1:-1]] + [math.nan, math.nan])[:2]
+    return Constants(
+        left=float(high[-1]) if tails else -math.inf,
+        right=float(high[0]) if tails else math.inf,
+        middle_high=middle_high,
+        middle_low=float(dtype(place[0] - middle_high)),
+        scale=place[1],
+        between=(between[0], between[1]),
+        tiny=float(dtype((interval[1] - interval[0]) * (1e-30 if dtype is numpy.float32 else 1e-290))),
+        high=tuple(float(x) for x in high),
+        low=tuple(float(x) for x in low),
+        weights=tuple(float(dtype(x)) for x in barycentric_weights(degree)),
+    )
+
+
+def _lines(degree: int, tails: str, regression_nodes: int, interval: Interval) -> Any:
+    heights = numpy.eye(degree + 1)
+    if tails == "regression":
+        left, right = regression_weights(degree, regression_nodes, interval)
+    else:
+        slopes = differentiation_matrix(degree, interval)
+        left, right = slopes[-1], slopes[0]
+    return numpy.vstack([heights[-1], left, heights[0], right])

@@ -1,0 +1,77 @@
+"""What an argument must be, said in one sentence: what came, what was wanted."""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any
+
+MAX_DEGREE = 10_000
+TAILS = ("extrapolate", "regression", "none")
+
+Interval = tuple[float, float]
+
+
+def whole_number(name: str, given: Any, *, least: int, most: int | None = None) -> int:
+    """`given` as an int between `least` and `most`, or a TypeError or ValueError that names the argument."""
+    if isinstance(given, bool):
+        raise TypeError(f"{name} must be a whole number, but a bool came: {given}")
+    try:
+        number = operator.index(given)
+    except TypeError:
+        raise TypeError(f"{name} must be a whole number, but {_described(given)} came") from None
+    if number < least or (most is not None and number > most):
+        wanted = f"at least {least}" if most is None else f"between {least} and {most}"
+        raise ValueError(f"{name} must be {wanted}, but {number} came")
+    return number
+
+
+def degree_of(given: Any) -> int:
+    """`given` as a degree from 1 to `MAX_DEGREE`."""
+    return whole_number("degree", given, least=1, most=MAX_DEGREE)
+
+
+def tails_of(given: Any) -> str:
+    """`given` as one of the kinds of tails."""
+    if not isinstance(given, str):
+        raise TypeError(f"tails must be one of {', '.join(TAILS)}, but {_described(given)} came")
+    if given not in TAILS:
+        raise ValueError(f"tails must be one of {', '.join(TAILS)}, but {given!r} came")
+    return given
+
+
+def regression_nodes_of(given: Any, degree: int) -> int:
+    """`given` as the number of end nodes that a regression slope is fitted to."""
+    return whole_number("regression_nodes", given, least=2, most=degree + 1)
+
+
+def interval_of(given: Any) -> Interval:
+    """`given` as two finite floats, the left one smaller."""
+    try:
+        left, right = given
+    except (TypeError, ValueError):
+        raise TypeError(f"interval must be a pair of numbers (a, b) with a < b, but {_described(given)} came") from None
+    ends = (finite_number("interval[0]", left), finite_number("interval[1]", right))
+    if not ends[0] < ends[1]:
+        raise ValueError(f"interval must be (a, b) with a < b, but ({ends[0]}, {ends[1]}) came")
+    if not 1e-30 < ends[1] - ends[0] < 1e30:
+        raise ValueError(f"interval must be wider than 1e-30 and narrower than 1e30, but ({ends[0]}, {ends[1]}) came")
+    return ends
+
+
+def finite_number(name: str, given: Any) -> float:
+    """`given` as a finite float."""
+    if isinstance(given, (bool, str, bytes)) or not hasattr(given, "__float__"):
+        raise TypeError(f"{name} must be a number, but {_described(given)} came")
+    try:
+        number = float(given)
+    except (TypeError, ValueError, RuntimeError, OverflowError):
+        raise TypeError(f"{name} must be a number, but {_described(given)} came") from None
+    if not math.isfinite(number):
+        raise ValueError(f"{name} must be finite, but {number} came")
+    return number
+
+
+def _described(given: Any) -> str:
+    text = repr(given)
+    return f"{type(given).__name__} {text if len(text) <= 60 else text[:57] + '...'}"

@@ -1,0 +1,53 @@
+"""The kernels as operators that torch.compile keeps as one call in its graph.
+
+Only compiled code comes through here: in eager mode an operator costs more than the kernel on a small tensor.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from chebact import kernels
+from chebact.basis import basis_from_key
+
+
+@torch.library.custom_op("chebact::evaluate", mutates_args=())
+def evaluate(x: Tensor, values: Tensor, basis: str, channel_dim: int, replicated: bool) -> Tensor:
+    """sigma(x; values) of the basis with that key, in the shape, type and memory format of x."""
+    return kernels.evaluate(x, values, basis_from_key(basis), channel_dim, replicated)
+
+
+@torch.library.custom_op("chebact::gradients", mutates_args=())
+def gradients(
+    x: Tensor, grad: Tensor, values: Tensor, basis: str, channel_dim: int, replicated: bool
+) -> tuple[Tensor, Tensor]:
+    """The gradients of x and of the values."""
+    return kernels.gradients(x, grad, values, basis_from_key(basis), channel_dim, replicated)
+
+
+@evaluate.register_fake
+def _(x: Tensor, values: Tensor, basis: str, channel_dim: int, replicated: bool) -> Tensor:
+    return torch.empty_like(x)
+
+
+@gradients.register_fake
+def _(
+    x: Tensor, grad: Tensor, values: Tensor, basis: str, channel_dim: int, replicated: bool
+) -> tuple[Tensor, Tensor]:
+    return torch.empty_like(x), torch.empty_like(values)
+
+
+def _keep(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+    x, values, ctx.basis, ctx.channel_dim, ctx.replicated = inputs
+    ctx.save_for_backward(x, values)
+
+
+def _backward(ctx: Any, grad: Tensor) -> Any:
+    x, values = ctx.saved_tensors
+    return *gradients(x, grad, values, ctx.basis, ctx.channel_dim, ctx.replicated), None, None, None
+
+
+evaluate.register_autograd(_backward, setup_context=_keep)

@@ -1,0 +1,167 @@
+"""The activations as functions: checks, then the derivative-proof core, then whichever kernel serves the tensor."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, Literal
+
+import torch
+from torch.autograd import forward_ad
+
+from chebact import compiled
+from chebact.autograd import Evaluate
+from chebact.basis import Basis, basis_of
+from chebact.checks import Interval, degree_of, interval_of, regression_nodes_of, tails_of
+from chebact.kernels import evaluate as run_kernel
+from chebact.kernels.reference import plain
+
+_OWN_TYPES = (torch.Tensor, torch.nn.Parameter)
+
+
+def chebyshev_lagrange(
+    x: torch.Tensor,
+    values: torch.Tensor,
+    *,
+    tails: str = "extrapolate",
+    regression_nodes: int = 2,
+    channel_dim: int = 1,
+    interval: Interval = (-1.0, 1.0),
+) -> torch.Tensor:
+    """The learned polynomial a channel, with straight tails outside the interval.
+
+    x is of any shape with a channel axis at `channel_dim` (an x of one axis is all channels). `values` are the heights
+    at the nodes, from the right end to the left: (channel, degree + 1), or (1, degree + 1) for one shape that all
+    elements share. With a replica axis on both, x is (replica, ...) and values (replica, channel, degree + 1); then
+    `channel_dim` counts the axes of one replica. The result has the shape, type and memory format of x.
+
+    >>> x = torch.tensor([[-2.0, 0.5], [0.0, 3.0]])
+    >>> heights = torch.tensor([[1.0, -1.0], [1.0, 0.0]])  # degree 1: the line x, and the line (x + 1) / 2
+    >>> chebyshev_lagrange(x, heights)
+    tensor([[-2.0000,  0.7500],
+            [ 0.0000,  2.0000]])
+    """
+    check_tensors(x, values, "values")
+    basis = make_basis(values.shape[-1] - 1, tails, regression_nodes, interval)
+    return apply_basis(x, values, basis, channel_dim, "values")
+
+
+def weighted_chebyshev(x: torch.Tensor, weights: torch.Tensor, *, channel_dim: int = 1) -> torch.Tensor:
+    """sum_k w_k T_k(x) a channel, for any real x; `weights` are (channel, degree + 1), shapes as above.
+
+    >>> weighted_chebyshev(torch.tensor([[2.0]]), torch.tensor([[0.0, 0.0, 1.0]]))  # T_2(2)
+    tensor([[7.]])
+    """
+    check_tensors(x, weights, "weights")
+    return apply_basis(x, weights, chebyshev_basis(weights.shape[-1] - 1), channel_dim, "weights")
+
+
+def make_basis(degree: Any, tails: Any = "extrapolate", regression_nodes: Any = 2, interval: Any = (-1.0, 1.0)) -> Basis:
+    """The checked and shared basis of a Chebyshev-Lagrange activation."""
+    try:
+        return _checked_basis(degree, tails, regression_nodes, interval)
+    except TypeError as error:
+        if "unhashable" not in str(error):
+            raise
+    return _checked_basis.__wrapped__(degree, tails, regression_nodes, interval)
+
+
+@lru_cache(maxsize=512, typed=True)
+def _checked_basis(degree: Any, tails: Any, regression_nodes: Any, interval: Any) -> Basis:
+    degree, tails, interval = degree_of(degree), tails_of(tails), interval_of(interval)
+    count = regression_nodes_of(regression_nodes, degree) if tails == "regression" else 2
+    return basis_of(Basis(degree, tails, count, interval))
+
+
+@lru_cache(maxsize=512, typed=True)
+def chebyshev_basis(degree: Any) -> Basis:
+    """The checked and shared basis T_0 ... T_degree."""
+    return basis_of(Basis(degree_of(degree), "none", parameters="coefficients"))
+
+
+def apply_basis(
+    x: torch.Tensor,
+    values: torch.Tensor,
+    basis: Basis,
+    channel_dim: int,
+    name: Literal["values", "weights"],
+    *,
+    inplace: bool = False,
+) -> torch.Tensor:
+    """sum_j values_j phi_j(x) for tensors that are known to be real and on one device."""
+    replicated = values.dim() == 3
+    axis = channel_axis(x, values, channel_dim, replicated, name)
+    if torch.compiler.is_exporting() or type(x) not in _OWN_TYPES:
+        return _in_plain_torch(x, values, basis, axis, replicated)
+    if torch.compiler.is_compiling():
+        return compiled.evaluate(x, values, basis.key, axis, replicated)
+    if inplace and _nothing_is_recorded(x, values):
+        return run_kernel(x, values, basis, axis, replicated, inplace=True)
+    result: torch.Tensor = Evaluate.apply(x, values, basis, axis, replicated)
+    return result
+
+
+def _nothing_is_recorded(x: torch.Tensor, values: torch.Tensor) -> bool:
+    """Whether no derivative of any kind is being taken, so that x may be overwritten."""
+    if torch.is_grad_enabled() and (x.requires_grad or values.requires_grad):
+        return False
+    return forward_ad._current_level < 0 and not torch._C._are_functorch_transforms_active()
+
+
+def check_tensors(x: Any, values: Any, name: str) -> None:
+    """Both are real floating-point tensors on one device, and `values` have two or three axes."""
+    for label, tensor in (("x", x), (name, values)):
+        if not isinstance(tensor, torch.Tensor):
+            raise TypeError(f"{label} must be a tensor, but {type(tensor).__name__} came")
+        if not tensor.is_floating_point():
+            raise TypeError(f"{label} must be float64, float32, bfloat16 or float16, but {tensor.dtype} came")
+        if tensor.element_size() == 1:
+            raise TypeError(f"{label} must be float64, float32, bfloat16 or float16, but {tensor.dtype} came")
+        if tensor.layout != torch.strided:
+            raise TypeError(f"{label} must be a dense tensor, but one of layout {tensor.layout} came")
+    if x.device != values.device:
+        raise ValueError(f"x and {name} must be on one device, but x is on {x.device} and {name} on {values.device}")
+    if values.dim() not in (2, 3):
+        raise ValueError(
+            f"{name} must be (channel, degree + 1) or (replica, channel, degree + 1), but shape {tuple(values.shape)} came"
+        )
+
+
+def channel_axis(x: torch.Tensor, values: torch.Tensor, channel_dim: Any, replicated: bool, name: str) -> int:
+    """Where the channels of x are, counted over all its axes; ValueError where x and values do not fit."""
+    if type(channel_dim) is not int:
+        raise TypeError(f"channel_dim must be a whole number, but {type(channel_dim).__name__} {channel_dim!r} came")
+    first = 1 if replicated else 0
+    if replicated and (x.dim() == 0 or x.shape[0] != values.shape[0]):
+        raise ValueError(
+            f"{name} hold {values.shape[0]} replicas, so x must begin with an axis of that length, "
+            f"but x of shape {tuple(x.shape)} came"
+        )
+    rank, rows = x.dim() - first, values.shape[-2]
+    if rows == 1 and rank == 0:
+        return first
+    axis = 0 if rank == 1 and channel_dim in (-1, 0, 1) else channel_dim
+    if not -rank <= axis < rank:
+        if rows == 1:
+            return first
+        raise ValueError(
+            f"channel_dim must name one of the {rank} axes{' after the replica axis' if replicated else ''} "
+            f"of x of shape {tuple(x.shape)}, but {channel_dim} came"
+        )
+    axis = first + axis % rank
+    if rows != 1 and x.shape[axis] != rows:
+        raise ValueError(
+            f"{name} of shape {tuple(values.shape)} are for {rows} channels, "
+            f"but x of shape {tuple(x.shape)} has {x.shape[axis]} at axis {axis}"
+        )
+    return axis
+
+
+def _in_plain_torch(x: torch.Tensor, values: torch.Tensor, basis: Basis, axis: int, replicated: bool) -> torch.Tensor:
+    """The formula in operations that torch.export, ONNX and tensor subclasses understand."""
+    shape = [1] * x.dim()
+    if replicated:
+        shape[0] = values.shape[0]
+    if values.shape[-2] != 1:
+        shape[axis] = values.shape[-2]
+    dtype = torch.promote_types(torch.promote_types(x.dtype, values.dtype), torch.float32)
+    return plain(x.to(dtype), values.to(dtype).reshape(*shape, values.shape[-1]), basis).to(x.dtype)

@@ -1,0 +1,77 @@
+"""What the CPU kernels share: the block of integers that describes a call, and how its work is cut into tasks.
+
+A tensor is seen as (replica, outer, channel, inner). The cut depends on the sizes alone; threads draw tickets until no
+task is left, and every task keeps sums of its own, so the result has the same bits for any number of threads.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+
+from chebact.kernels.lanes import WIDTH, load_one, splat, store
+
+FIELDS = tuple(
+    "ticket tasks replicas outer channels inner outer_block channel_block inner_block outer_blocks channel_blocks "
+    "inner_blocks x grad out table slopes matrix constants partial result degree".split()
+)
+(TICKET, TASKS, REPLICAS, OUTER, CHANNELS, INNER, OUTER_BLOCK, CHANNEL_BLOCK, INNER_BLOCK, OUTER_BLOCKS,
+ CHANNEL_BLOCKS, INNER_BLOCKS, X, GRAD, OUT, TABLE, SLOPES, MATRIX, CONSTANTS, PARTIAL, RESULT, DEGREE) = range(22)  # fmt: skip
+
+LONG_ROW = 16  # from this length on one channel's row fills the lanes; below it, neighbouring channels share them
+
+jit: Any = numba.njit(error_model="numpy", nogil=True)
+
+
+@jit
+def task_bounds(block, task):
+    """The replica and the ranges of outer, channel and inner that one task covers."""
+    inner_index = task % block[INNER_BLOCKS]
+    task //= block[INNER_BLOCKS]
+    channel_index = task % block[CHANNEL_BLOCKS]
+    task //= block[CHANNEL_BLOCKS]
+    outer_index = task % block[OUTER_BLOCKS]
+    outer_start = outer_index * block[OUTER_BLOCK]
+    channel_start = channel_index * block[CHANNEL_BLOCK]
+    inner_start = inner_index * block[INNER_BLOCK]
+    return (
+        task // block[OUTER_BLOCKS],
+        outer_start,
+        min(outer_start + block[OUTER_BLOCK], block[OUTER]),
+        channel_start,
+        min(channel_start + block[CHANNEL_BLOCK], block[CHANNELS]),
+        inner_start,
+        min(inner_start + block[INNER_BLOCK], block[INNER]),
+    )
+
+
+@jit
+def partial_start(block, replica, outer_start, inner_start):
+    """The index of the first channel's sums that a task writes, counted in channels."""
+    outer_index = outer_start // block[OUTER_BLOCK]
+    inner_index = inner_start // block[INNER_BLOCK]
+    return ((replica * block[OUTER_BLOCKS] + outer_index) * block[INNER_BLOCKS] + inner_index) * block[CHANNELS]
+
+
+@jit
+def lane_sum(start, index):
+    """The sum of the eight numbers at `start[index]`, in float64 and in a fixed order."""
+    total = 0.0
+    for k in range(WIDTH):
+        total += numba.float64(load_one(start, index + k))
+    return total
+
+
+@jit
+def clear(start, count, zero):
+    """Put `count` zeros (a multiple of the width) at `start`."""
+    for index in range(0, count, WIDTH):
+        store(start, index, splat(zero))
+
+
+
+@jit
+def keep_alive(array):
+    """Call this after the last use of a pointer into `array`: Numba frees an array after its last mention."""
+    return array.size

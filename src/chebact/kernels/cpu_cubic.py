@@ -1,0 +1,380 @@
+"""The CPU kernel up to degree 3: power coefficients and Horner's rule, bound by memory and not by arithmetic.
+
+The table of a channel has ten numbers: four power coefficients in u = (x - middle) * scale, the left line's height and
+slope, the right line's, and the heights at the two nodes between the ends, so that at a node the value itself comes
+out. `matrix` takes the parameters of a channel to its table; its transpose takes sums back to parameters.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+from numba import carray, float64, int64
+
+from chebact.kernels.cpu_code import (
+    CHANNELS, CONSTANTS, DEGREE, GRAD, INNER, INNER_BLOCKS, LONG_ROW, MATRIX, OUT, OUTER, OUTER_BLOCKS, PARTIAL,
+    REPLICAS, RESULT, SLOPES, TABLE, TASKS, X, clear, jit, keep_alive, lane_sum, partial_start, task_bounds,
+)  # fmt: skip
+from chebact.kernels.lanes import (
+    WIDTH, choose, fma, less, load, load_one, next_ticket, pointer, same, splat, store, store_rounded,
+)  # fmt: skip
+
+TABLE_LENGTH = 16  # ten numbers and padding to two vectors
+SUMS = 8  # four power sums, and the height's and the slope's share of either line
+
+
+@jit
+def inside(v, ends):
+    """v, held to the interval."""
+    low = choose(less(ends[1], v), ends[1], v)
+    return choose(less(low, ends[0]), ends[0], low)
+
+
+@jit
+def value_at(v, u, t, between, ends):
+    """The pieces at v; u is its position in the power form."""
+    p = fma(u, fma(u, fma(u, t[3], t[2]), t[1]), t[0])
+    p = choose(same(v, between[0]), t[8], p)
+    p = choose(same(v, between[1]), t[9], p)
+    p = choose(less(v, ends[1]), p, fma(t[7], v - ends[1], t[6]))
+    return choose(less(ends[0], v), p, fma(t[5], v - ends[0], t[4]))
+
+
+@jit
+def slope_at(v, u, d, ends):
+    """The derivative's pieces at v: three power coefficients and a constant on either side."""
+    p = fma(u, fma(u, d[2], d[1]), d[0])
+    p = choose(less(v, ends[1]), p, d[6])
+    return choose(less(ends[0], v), p, d[4])
+
+
+@jit
+def add_sums(a, v, u, g, zero, ends):
+    """The sums a with the share of one element (or of one vector of them) added."""
+    left, right = less(ends[0], v), less(v, ends[1])
+    h = choose(left, choose(right, g, zero), zero)
+    hu = h * u
+    huu = hu * u
+    return (
+        a[0] + h,
+        a[1] + hu,
+        a[2] + huu,
+        fma(huu, u, a[3]),
+        a[4] + choose(left, zero, g),
+        fma(choose(left, zero, v - ends[0]), g, a[5]),
+        a[6] + choose(right, zero, g),
+        fma(choose(right, zero, v - ends[1]), g, a[7]),
+    )
+
+
+@jit
+def ten_of(t, i):
+    """Ten numbers from t[i] on."""
+    return (load_one(t, i), load_one(t, i + 1), load_one(t, i + 2), load_one(t, i + 3), load_one(t, i + 4),
+            load_one(t, i + 5), load_one(t, i + 6), load_one(t, i + 7), load_one(t, i + 8), load_one(t, i + 9))  # fmt: skip
+
+
+@jit
+def ten_columns(t, i, step):
+    """Ten vectors: eight neighbouring channels' tables, stored a row a number."""
+    return (load(t, i), load(t, i + step), load(t, i + 2 * step), load(t, i + 3 * step), load(t, i + 4 * step),
+            load(t, i + 5 * step), load(t, i + 6 * step), load(t, i + 7 * step), load(t, i + 8 * step),
+            load(t, i + 9 * step))  # fmt: skip
+
+
+@jit
+def ten_single(t, i, step):
+    """One channel's table, stored a row a number."""
+    return (load_one(t, i), load_one(t, i + step), load_one(t, i + 2 * step), load_one(t, i + 3 * step),
+            load_one(t, i + 4 * step), load_one(t, i + 5 * step), load_one(t, i + 6 * step),
+            load_one(t, i + 7 * step), load_one(t, i + 8 * step), load_one(t, i + 9 * step))  # fmt: skip
+
+
+@jit
+def spread(t):
+    """Every number of ten in every lane."""
+    return (splat(t[0]), splat(t[1]), splat(t[2]), splat(t[3]), splat(t[4]), splat(t[5]), splat(t[6]), splat(t[7]),
+            splat(t[8]), splat(t[9]))  # fmt: skip
+
+
+@jit
+def build_tables(tables, parameters, matrix, first, count, terms):
+    """The tables of `count` channels from channel `first` on, 16 numbers each."""
+    for c in range(count):
+        one, two = splat(float64(0)), splat(float64(0))
+        for j in range(terms):
+            y = splat(float64(load_one(parameters, (first + c) * terms + j)))
+            one = fma(y, load(matrix, j * TABLE_LENGTH), one)
+            two = fma(y, load(matrix, j * TABLE_LENGTH + WIDTH), two)
+        store_rounded(tables, c * TABLE_LENGTH, one)
+        store_rounded(tables, c * TABLE_LENGTH + WIDTH, two)
+
+
+@jit
+def in_columns(columns, tables, count, repeat, step):
+    """The tables once more, a row a number and every channel `repeat` times."""
+    for c in range(count):
+        for k in range(10):
+            number = load_one(tables, c * TABLE_LENGTH + k)
+            for i in range(repeat):
+                store(columns, k * step + c * repeat + i, number)
+
+
+@jit
+def eight_of(start, i):
+    """Eight vectors from start[i] on."""
+    return (load(start, i), load(start, i + WIDTH), load(start, i + 2 * WIDTH), load(start, i + 3 * WIDTH),
+            load(start, i + 4 * WIDTH), load(start, i + 5 * WIDTH), load(start, i + 6 * WIDTH),
+            load(start, i + 7 * WIDTH))  # fmt: skip
+
+
+@jit
+def keep_eight(start, i, a):
+    """Put eight vectors at start[i] and on."""
+    store(start, i, a[0])
+    store(start, i + WIDTH, a[1])
+    store(start, i + 2 * WIDTH, a[2])
+    store(start, i + 3 * WIDTH, a[3])
+    store(start, i + 4 * WIDTH, a[4])
+    store(start, i + 5 * WIDTH, a[5])
+    store(start, i + 6 * WIDTH, a[6])
+    store(start, i + 7 * WIDTH, a[7])
+
+
+@jit
+def add_eight(start, i, step, a):
+    """Add eight numbers to start[i], start[i + step] and on."""
+    store(start, i, load_one(start, i) + a[0])
+    store(start, i + step, load_one(start, i + step) + a[1])
+    store(start, i + 2 * step, load_one(start, i + 2 * step) + a[2])
+    store(start, i + 3 * step, load_one(start, i + 3 * step) + a[3])
+    store(start, i + 4 * step, load_one(start, i + 4 * step) + a[4])
+    store(start, i + 5 * step, load_one(start, i + 5 * step) + a[5])
+    store(start, i + 6 * step, load_one(start, i + 6 * step) + a[6])
+    store(start, i + 7 * step, load_one(start, i + 7 * step) + a[7])
+
+
+@jit
+def to_parameters(result, sums, matrix, channel, terms):
+    """The gradient of one channel's parameters from its eight sums."""
+    for j in range(terms):
+        total = 0.0
+        for k in range(SUMS):
+            total += sums[k] * load_one(matrix, j * TABLE_LENGTH + k)
+        store(result, channel * terms + j, total)
+
+
+def programs(dtype: Any, plain: bool) -> dict[str, Any]:
+    """The C functions for one type; `plain` says that the interval is [-1, 1], where u is x itself."""
+
+    @jit
+    def position(c, place):
+        if plain:
+            return c
+        return ((c - place[0]) - place[1]) * place[2]
+
+    @jit
+    def constants(k):
+        ends = (load_one(k, 0), load_one(k, 1))
+        place = (load_one(k, 2), load_one(k, 3), load_one(k, 4))
+        return ends, place, (load_one(k, 5), load_one(k, 6))
+
+    @jit
+    def spread_constants(ends, place, between):
+        return (
+            (splat(ends[0]), splat(ends[1])),
+            (splat(place[0]), splat(place[1]), splat(place[2])),
+            (splat(between[0]), splat(between[1])),
+        )
+
+    @jit
+    def forward_row(x, out, start, stop, table, k):
+        ends, place, between = k
+        lane_ends, lane_place, lane_between = spread_constants(ends, place, between)
+        t = spread(table)
+        whole = start + (stop - start) // WIDTH * WIDTH
+        for i in range(start, whole, WIDTH):
+            v = load(x, i)
+            store(out, i, value_at(v, position(inside(v, lane_ends), lane_place), t, lane_between, lane_ends))
+        for i in range(whole, stop):
+            v = load_one(x, i)
+            store(out, i, value_at(v, position(inside(v, ends), place), table, between, ends))
+
+    @jit
+    def forward_columns(x, out, start, step, rows, length, columns, k):
+        ends, place, between = k
+        lane_ends, lane_place, lane_between = spread_constants(ends, place, between)
+        whole = length // WIDTH * WIDTH
+        for at in range(0, whole, WIDTH):
+            t = ten_columns(columns, at, length)
+            for row in range(rows):
+                i = start + row * step + at
+                v = load(x, i)
+                store(out, i, value_at(v, position(inside(v, lane_ends), lane_place), t, lane_between, lane_ends))
+        for at in range(whole, length):
+            s = ten_single(columns, at, length)
+            for row in range(rows):
+                i = start + row * step + at
+                w = load_one(x, i)
+                store(out, i, value_at(w, position(inside(w, ends), place), s, between, ends))
+
+    def forward(address: Any) -> None:
+        block = carray(pointer(address, int64), 22)
+        x, out = pointer(block[X], dtype), pointer(block[OUT], dtype)
+        parameters, matrix = pointer(block[TABLE], dtype), pointer(block[MATRIX], float64)
+        k = constants(pointer(block[CONSTANTS], dtype))
+        channels, inner, terms = block[CHANNELS], block[INNER], block[DEGREE] + 1
+        while True:
+            task = next_ticket(address)
+            if task >= block[TASKS]:
+                break
+            r, o0, o1, c0, c1, i0, i1 = task_bounds(block, task)
+            room = numpy.empty((c1 - c0) * TABLE_LENGTH, dtype)
+            tables = pointer(room.ctypes.data, dtype)
+            build_tables(tables, parameters, matrix, r * channels + c0, c1 - c0, terms)
+            if inner >= LONG_ROW:
+                for o in range(o0, o1):
+                    for c in range(c0, c1):
+                        row = ((r * block[OUTER] + o) * channels + c) * inner
+                        forward_row(x, out, row + i0, row + i1, ten_of(tables, (c - c0) * TABLE_LENGTH), k)
+            else:
+                length = (c1 - c0) * inner
+                column_room = numpy.empty(length * 10, dtype)
+                columns = pointer(column_room.ctypes.data, dtype)
+                in_columns(columns, tables, c1 - c0, inner, length)
+                start = ((r * block[OUTER] + o0) * channels + c0) * inner
+                forward_columns(x, out, start, channels * inner, o1 - o0, length, columns, k)
+                keep_alive(column_room)
+            keep_alive(room)
+
+    @jit
+    def backward_row(x, g, out, start, stop, table, acc, at, k):
+        ends, place, _ = k
+        lane_ends, lane_place, _ = spread_constants(ends, place, (dtype(0), dtype(0)))
+        d = spread(table)
+        zero = splat(dtype(0))
+        a = eight_of(acc, at)
+        whole = start + (stop - start) // WIDTH * WIDTH
+        for i in range(start, whole, WIDTH):
+            v, h = load(x, i), load(g, i)
+            u = position(inside(v, lane_ends), lane_place)
+            store(out, i, h * slope_at(v, u, d, lane_ends))
+            a = add_sums(a, v, u, h, zero, lane_ends)
+        keep_eight(acc, at, a)
+        b = (dtype(0), dtype(0), dtype(0), dtype(0), dtype(0), dtype(0), dtype(0), dtype(0))
+        for i in range(whole, stop):
+            w, f = load_one(x, i), load_one(g, i)
+            s = position(inside(w, ends), place)
+            store(out, i, f * slope_at(w, s, table, ends))
+            b = add_sums(b, w, s, f, dtype(0), ends)
+        add_eight(acc, at, WIDTH, b)
+
+    @jit
+    def backward_columns(x, g, out, start, step, rows, length, columns, acc, k):
+        ends, place, _ = k
+        lane_ends, lane_place, _ = spread_constants(ends, place, (dtype(0), dtype(0)))
+        zero = splat(dtype(0))
+        whole = length // WIDTH * WIDTH
+        for at in range(0, whole, WIDTH):
+            d = ten_columns(columns, at, length)
+            a = (zero, zero, zero, zero, zero, zero, zero, zero)
+            for row in range(rows):
+                i = start + row * step + at
+                v, h = load(x, i), load(g, i)
+                u = position(inside(v, lane_ends), lane_place)
+                store(out, i, h * slope_at(v, u, d, lane_ends))
+                a = add_sums(a, v, u, h, zero, lane_ends)
+            keep_eight(acc, at * SUMS, a)
+        for at in range(whole, length):
+            s = ten_single(columns, at, length)
+            b = (dtype(0), dtype(0), dtype(0), dtype(0), dtype(0), dtype(0), dtype(0), dtype(0))
+            for row in range(rows):
+                i = start + row * step + at
+                w, f = load_one(x, i), load_one(g, i)
+                n = position(inside(w, ends), place)
+                store(out, i, f * slope_at(w, n, s, ends))
+                b = add_sums(b, w, n, f, dtype(0), ends)
+            add_eight(acc, whole * SUMS + (at - whole), WIDTH, b)
+
+    @jit
+    def row_sums(sums, acc, c):
+        for k in range(SUMS):
+            sums[k] = lane_sum(acc, (c * SUMS + k) * WIDTH)
+
+    @jit
+    def column_sums(sums, acc, c, repeat):
+        for k in range(SUMS):
+            total = 0.0
+            for i in range(c * repeat, (c + 1) * repeat):
+                total += float64(load_one(acc, (i // WIDTH * SUMS + k) * WIDTH + i % WIDTH))
+            sums[k] = total
+
+    def backward(address: Any) -> None:
+        block = carray(pointer(address, int64), 22)
+        x, g, out = pointer(block[X], dtype), pointer(block[GRAD], dtype), pointer(block[OUT], dtype)
+        parameters = pointer(block[TABLE], dtype)
+        slopes, matrix = pointer(block[SLOPES], float64), pointer(block[MATRIX], float64)
+        partial, result = pointer(block[PARTIAL], float64), pointer(block[RESULT], dtype)
+        k = constants(pointer(block[CONSTANTS], dtype))
+        channels, inner, terms = block[CHANNELS], block[INNER], block[DEGREE] + 1
+        alone = block[OUTER_BLOCKS] * block[INNER_BLOCKS] == 1
+        sums = numpy.empty(SUMS, numpy.float64)
+        while True:
+            task = next_ticket(address)
+            if task >= block[TASKS]:
+                break
+            r, o0, o1, c0, c1, i0, i1 = task_bounds(block, task)
+            room = numpy.empty((c1 - c0) * TABLE_LENGTH, dtype)
+            tables = pointer(room.ctypes.data, dtype)
+            build_tables(tables, parameters, slopes, r * channels + c0, c1 - c0, terms)
+            by_rows = inner >= LONG_ROW
+            length = (c1 - c0) * (1 if by_rows else inner)
+            acc_length = (length if by_rows else (length + WIDTH - 1) // WIDTH) * SUMS * WIDTH
+            acc_room = numpy.empty(acc_length, dtype)
+            acc = pointer(acc_room.ctypes.data, dtype)
+            clear(acc, acc_length, dtype(0))
+            if by_rows:
+                for o in range(o0, o1):
+                    for c in range(c0, c1):
+                        row = ((r * block[OUTER] + o) * channels + c) * inner
+                        table = ten_of(tables, (c - c0) * TABLE_LENGTH)
+                        at = (c - c0) * SUMS * WIDTH
+                        backward_row(x, g, out, row + i0, row + i1, table, acc, at, k)
+            else:
+                column_room = numpy.empty(length * 10, dtype)
+                columns = pointer(column_room.ctypes.data, dtype)
+                in_columns(columns, tables, c1 - c0, inner, length)
+                start = ((r * block[OUTER] + o0) * channels + c0) * inner
+                backward_columns(x, g, out, start, channels * inner, o1 - o0, length, columns, acc, k)
+                keep_alive(column_room)
+            keep_alive(room)
+            first = partial_start(block, r, o0, i0)
+            for c in range(c1 - c0):
+                if by_rows:
+                    row_sums(sums, acc, c)
+                else:
+                    column_sums(sums, acc, c, inner)
+                if alone:
+                    to_parameters(result, sums, matrix, r * channels + c0 + c, terms)
+                else:
+                    for n in range(SUMS):
+                        store(partial, (first + c0 + c) * SUMS + n, sums[n])
+            keep_alive(acc_room)
+
+    def finish(address: Any) -> None:
+        block = carray(pointer(address, int64), 22)
+        partial, result = pointer(block[PARTIAL], float64), pointer(block[RESULT], dtype)
+        matrix = pointer(block[MATRIX], float64)
+        channels, terms = block[CHANNELS], block[DEGREE] + 1
+        blocks = block[OUTER_BLOCKS] * block[INNER_BLOCKS]
+        sums = numpy.empty(SUMS, numpy.float64)
+        for r in range(block[REPLICAS]):
+            for c in range(channels):
+                sums[:] = 0.0
+                for b in range(blocks):
+                    for n in range(SUMS):
+                        sums[n] += load_one(partial, ((r * blocks + b) * channels + c) * SUMS + n)
+                to_parameters(result, sums, matrix, r * channels + c, terms)
+
+    return {"forward": forward, "backward": backward, "finish": finish}

@@ -1,0 +1,196 @@
+"""Eight numbers at a time: a small vector type for Numba, so that loops need no luck with the auto-vectoriser.
+
+`Lanes(dtype, 8)` is an LLVM vector of eight float32 or float64. The arithmetic below works alike on lanes and on
+single numbers, so a formula is written once and serves the main loop (eight at a time) and its remainder (one at a
+time) with the same roundings: every result has the same bits wherever it stands in memory.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic, models, overload, register_model
+
+WIDTH = 8
+
+
+class Lanes(types.Type):  # type: ignore[misc]
+    """The Numba type of `WIDTH` numbers (or truth values) of one type."""
+
+    def __init__(self, dtype: Any) -> None:
+        self.dtype = dtype
+        super().__init__(name=f"Lanes({dtype}, {WIDTH})")
+
+
+@register_model(Lanes)
+class LanesModel(models.PrimitiveModel):  # type: ignore[misc]
+    """An LLVM vector, kept in registers."""
+
+    def __init__(self, dmm: Any, fe_type: Lanes) -> None:
+        bits = {types.float32: ir.FloatType(), types.float64: ir.DoubleType(), types.boolean: ir.IntType(1)}
+        super().__init__(dmm, fe_type, ir.VectorType(bits[fe_type.dtype], WIDTH))
+
+
+def _truth(kind: Any) -> Any:
+    return Lanes(types.boolean) if isinstance(kind, Lanes) else types.boolean
+
+
+def _bytes(kind: Any) -> int:
+    return int((kind.dtype if isinstance(kind, Lanes) else kind).bitwidth // 8)
+
+
+@intrinsic  # type: ignore[misc]
+def pointer(typingctx: Any, address: Any, dtype: Any) -> Any:
+    """The integer `address` as a pointer to `dtype`."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.inttoptr(args[0], context.get_data_type(dtype.dtype).as_pointer())
+
+    return types.CPointer(dtype.dtype)(types.int64, dtype), codegen
+
+
+@intrinsic  # type: ignore[misc]
+def load(typingctx: Any, start: Any, index: Any) -> Any:
+    """`WIDTH` numbers from `start[index]` on; no alignment is asked for."""
+    kind = Lanes(start.dtype)
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        place = builder.bitcast(builder.gep(args[0], [args[1]]), context.get_data_type(kind).as_pointer())
+        value = builder.load(place)
+        value.align = _bytes(start.dtype)
+        return value
+
+    return kind(start, types.int64), codegen
+
+
+@intrinsic  # type: ignore[misc]
+def store(typingctx: Any, start: Any, index: Any, value: Any) -> Any:
+    """Put lanes, or one number, at `start[index]` and on."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        place, stored = builder.gep(args[0], [args[1]]), args[2]
+        if isinstance(value, Lanes):
+            place = builder.bitcast(place, context.get_data_type(value).as_pointer())
+        else:
+            stored = context.cast(builder, stored, value, start.dtype)
+        builder.store(stored, place).align = _bytes(start.dtype)
+        return context.get_dummy_value()
+
+    return types.void(start, types.int64, value), codegen
+
+
+@intrinsic  # type: ignore[misc]
+def store_rounded(typingctx: Any, start: Any, index: Any, value: Any) -> Any:
+    """Put float64 lanes at `start[index]` and on, rounded to the type that `start` points to."""
+    kind = Lanes(start.dtype)
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        vector = context.get_data_type(kind)
+        place = builder.bitcast(builder.gep(args[0], [args[1]]), vector.as_pointer())
+        rounded = args[2] if start.dtype == types.float64 else builder.fptrunc(args[2], vector)
+        builder.store(rounded, place).align = _bytes(start.dtype)
+        return context.get_dummy_value()
+
+    return types.void(start, types.int64, value), codegen
+
+
+@intrinsic  # type: ignore[misc]
+def load_one(typingctx: Any, start: Any, index: Any) -> Any:
+    """The number `start[index]`."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.load(builder.gep(args[0], [args[1]]))
+
+    return start.dtype(start, types.int64), codegen
+
+
+@intrinsic  # type: ignore[misc]
+def splat(typingctx: Any, number: Any) -> Any:
+    """One number in every lane."""
+    kind = Lanes(number)
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        vector = ir.VectorType(context.get_data_type(number), WIDTH)
+        first = builder.insert_element(ir.Constant(vector, ir.Undefined), args[0], ir.Constant(ir.IntType(32), 0))
+        zeros = ir.Constant(ir.VectorType(ir.IntType(32), WIDTH), [0] * WIDTH)
+        return builder.shuffle_vector(first, ir.Constant(vector, ir.Undefined), zeros)
+
+    return kind(number), codegen
+
+
+@intrinsic  # type: ignore[misc]
+def lane(typingctx: Any, vector: Any, index: Any) -> Any:
+    """The number in one lane."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.extract_element(args[0], args[1])
+
+    return vector.dtype(vector, types.int64), codegen
+
+
+@intrinsic  # type: ignore[misc]
+def fma(typingctx: Any, a: Any, b: Any, c: Any) -> Any:
+    """`a * b + c` with one rounding."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        number = context.get_data_type(a)
+        suffix = ("v%d" % WIDTH if isinstance(a, Lanes) else "") + {4: "f32", 8: "f64"}[_bytes(a)]
+        function_type = ir.FunctionType(number, [number] * 3)
+        return builder.call(cgutils.get_or_insert_function(builder.module, function_type, "llvm.fma." + suffix), args)
+
+    return a(a, a, a), codegen
+
+
+@intrinsic  # type: ignore[misc]
+def less(typingctx: Any, a: Any, b: Any) -> Any:
+    """`a < b`; false where either is NaN."""
+    return _truth(a)(a, a), lambda context, builder, signature, args: builder.fcmp_ordered("<", *args)
+
+
+@intrinsic  # type: ignore[misc]
+def same(typingctx: Any, a: Any, b: Any) -> Any:
+    """`a == b`; false where either is NaN."""
+    return _truth(a)(a, a), lambda context, builder, signature, args: builder.fcmp_ordered("==", *args)
+
+
+@intrinsic  # type: ignore[misc]
+def choose(typingctx: Any, truth: Any, a: Any, b: Any) -> Any:
+    """`a` where `truth`, else `b`."""
+    return a(truth, a, a), lambda context, builder, signature, args: builder.select(*args)
+
+
+@intrinsic  # type: ignore[misc]
+def either(typingctx: Any, a: Any, b: Any) -> Any:
+    """True where either truth value is."""
+    return a(a, a), lambda context, builder, signature, args: builder.or_(*args)
+
+
+@intrinsic  # type: ignore[misc]
+def next_ticket(typingctx: Any, counter: Any) -> Any:
+    """The integer at the address `counter`, which is one more afterwards; safe between threads."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        place = builder.inttoptr(args[0], ir.IntType(64).as_pointer())
+        return builder.atomic_rmw("add", place, ir.Constant(ir.IntType(64), 1), "monotonic")
+
+    return types.int64(types.int64), codegen
+
+
+def _define_operator(python_operator: Any, instruction: str) -> None:
+    @intrinsic  # type: ignore[misc]
+    def on_lanes(typingctx: Any, a: Any, b: Any) -> Any:
+        return a(a, a), lambda context, builder, signature, args: getattr(builder, instruction)(*args)
+
+    @overload(python_operator)  # type: ignore[misc]
+    def of_lanes(a, b):  # type: ignore[no-untyped-def]  # Numba compares this signature with the lambda's
+        if isinstance(a, Lanes) and isinstance(b, Lanes):
+            return lambda a, b: on_lanes(a, b)
+        return None
+
+
+for _operator, _instruction in (("add", "fadd"), ("sub", "fsub"), ("mul", "fmul"), ("truediv", "fdiv")):
+    _define_operator(getattr(operator, _operator), _instruction)

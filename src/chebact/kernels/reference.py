@@ -1,0 +1,159 @@
+"""The formula in plain torch: any device, any type, exports; what every other kernel is held to.
+
+Between the ends the polynomial is evaluated from power coefficients up to degree 3, in the second barycentric form above;
+at a node the height itself comes out. Outside go the straight lines, or, with tails="none", the polynomial by its
+Chebyshev series, which grows without losing digits and stops at a large finite number instead of overflowing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy
+import torch
+
+from chebact.basis import Basis, Constants, chebyshev_at_nodes
+
+name = "reference"
+
+Numbers = list[torch.Tensor]
+
+
+def why_not(device: torch.device, basis: Basis) -> str | None:
+    """The reference runs everywhere."""
+    return None
+
+
+def evaluate(x: torch.Tensor, values: torch.Tensor, basis: Basis, out: torch.Tensor) -> None:
+    """The activation of x (replica, outer, channel, inner) into `out`; values are (replica, channel, degree + 1)."""
+    out.copy_(plain(x, values[:, None, :, None, :], basis))
+
+
+def gradients(
+    x: torch.Tensor, grad: torch.Tensor, values: torch.Tensor, basis: Basis, out: torch.Tensor
+) -> torch.Tensor:
+    """The gradient of x into `out`, and that of the values: (replica, channel, degree + 1)."""
+    sums = torch.stack([(grad * piece).sum(dim=(1, 3), dtype=torch.float64) for piece in _pieces_at(x, basis)], dim=-1)
+    out.copy_(grad * plain(x, values[:, None, :, None, :], basis.derivative()))
+    return (sums @ _matrix(_rows(basis), x.device)).to(values.dtype)
+
+
+def plain(x: torch.Tensor, values: torch.Tensor, basis: Basis) -> torch.Tensor:
+    """sigma(x); the last axis of `values` holds the degree + 1 parameters, the others broadcast against x."""
+    numbers = list((values.double() @ _matrix(_rows(basis).T, x.device)).to(x.dtype).unbind(-1))
+    k = basis.constants(_numpy_type(x.dtype))
+    held = x if not basis.has_tails else x.clamp(k.left, k.right)
+    if basis.by_powers:
+        inside = _at_nodes(_horner(_position(held, k), numbers[:4]), x, k.between, numbers[8:])
+        return _with_lines(inside, x, k, numbers[4:8]) if basis.has_tails else inside
+    heights = numbers[: basis.degree + 1]
+    if basis.has_tails:
+        return _with_lines(_at_nodes(_barycentric(held, heights, k), held, k.high, heights), x, k, numbers[-4:])
+    near = x.clamp(min(k.high), max(k.high))
+    inside = _at_nodes(_barycentric(near, heights, k), x, k.high, heights)
+    series = numbers[basis.degree + 1 :]
+    outside = sum((c * t for c, t in zip(series, _growing(x, basis), strict=True)), torch.zeros_like(x))
+    return torch.where(near == x, inside, outside)
+
+
+def _rows(basis: Basis) -> numpy.ndarray[tuple[int, int], numpy.dtype[numpy.float64]]:
+    """The matrix from parameters to the numbers that `plain` needs, and that `_pieces_at` belong to."""
+    if basis.by_powers:
+        return numpy.asarray(basis.power_pieces)
+    if basis.has_tails:
+        return numpy.asarray(basis.pieces)
+    series = numpy.linalg.solve(chebyshev_at_nodes(basis.degree), basis.pieces)
+    return numpy.vstack([basis.pieces, series])
+
+
+def _pieces_at(x: torch.Tensor, basis: Basis) -> Iterator[torch.Tensor]:
+    """What every row of `_rows` is multiplied by at x."""
+    k = basis.constants(_numpy_type(x.dtype))
+    zero = torch.zeros_like(x)
+    if basis.by_powers:
+        between = (x > k.left) & (x < k.right)
+        power = torch.where(between, torch.ones_like(x), zero)
+        position = _position(x.clamp(k.left, k.right) if basis.has_tails else x, k)
+        for _ in range(4):
+            yield power
+            power = power * position
+        yield from _lines_at(x, k) if basis.has_tails else [zero] * 4
+        yield from (zero, zero)  # the heights at the nodes only replace a rounded value by the exact one
+        return
+    left, right = (k.left, k.right) if basis.has_tails else (min(k.high), max(k.high))
+    near = x.clamp(left, right)
+    quotients = [_quotient(near, j, k) for j in range(basis.degree + 1)]
+    between = (x > left) & (x < right) if basis.has_tails else near == x
+    total = torch.stack(quotients).sum(0)
+    yield from (torch.where(between, quotient / total, zero) for quotient in quotients)
+    if basis.has_tails:
+        yield from _lines_at(x, k)
+    else:
+        yield from (torch.where(between, zero, t) for t in _growing(x, basis))
+
+
+def _lines_at(x: torch.Tensor, k: Constants) -> Iterator[torch.Tensor]:
+    zero, one = torch.zeros_like(x), torch.ones_like(x)
+    for outside, end in ((x <= k.left, k.left), (x >= k.right, k.right)):
+        yield torch.where(outside, one, zero)
+        yield torch.where(outside, x - end, zero)
+
+
+def _with_lines(inside: torch.Tensor, x: torch.Tensor, k: Constants, lines: Numbers) -> torch.Tensor:
+    result = torch.where(x >= k.right, lines[3] * (x - k.right) + lines[2], inside)
+    return torch.where(x <= k.left, lines[1] * (x - k.left) + lines[0], result)
+
+
+def _horner(u: torch.Tensor, powers: Numbers) -> torch.Tensor:
+    return ((powers[3] * u + powers[2]) * u + powers[1]) * u + powers[0]
+
+
+def _position(x: torch.Tensor, k: Constants) -> torch.Tensor:
+    if k.middle_high == 0.0 and k.middle_low == 0.0 and k.scale == 1.0:
+        return x
+    return ((x - k.middle_high) - k.middle_low) * k.scale
+
+
+def _barycentric(x: torch.Tensor, heights: Numbers, k: Constants) -> torch.Tensor:
+    above, below = torch.zeros_like(x), torch.zeros_like(x)
+    for j, height in enumerate(heights):
+        quotient = _quotient(x, j, k)
+        above = above + quotient * height
+        below = below + quotient
+    return above / below
+
+
+def _quotient(x: torch.Tensor, j: int, k: Constants) -> torch.Tensor:
+    difference = (x - k.high[j]) - k.low[j]
+    return k.weights[j] / torch.where(difference == 0, k.tiny, difference)
+
+
+def _at_nodes(value: torch.Tensor, x: torch.Tensor, places: tuple[float, ...], heights: Numbers) -> torch.Tensor:
+    for place, height in zip(places, heights, strict=True):
+        if not math.isnan(place):
+            value = torch.where(x == place, height, value)
+    return value
+
+
+def _growing(x: torch.Tensor, basis: Basis) -> Iterator[torch.Tensor]:
+    """T_0 ... T_degree outside the interval, by differences that keep their sign, and bounded."""
+    a, b = basis.interval
+    t = (x - (a + b) / 2) / ((b - a) / 2)
+    most = 1e30 if x.dtype == torch.float32 else 1e290
+    size, sign = t.abs().clamp(1.0, most), torch.where(t < 0, -1.0, 1.0).to(x.dtype)
+    value, step = torch.ones_like(x), size - 1
+    turned = torch.ones_like(x)
+    for _ in range(basis.degree + 1):
+        yield value * turned
+        value = (value + step).clamp(max=most)
+        step = (step + 2 * (size - 1) * value).clamp(max=most)
+        turned = turned * sign
+
+
+def _matrix(rows: numpy.ndarray[tuple[int, int], numpy.dtype[numpy.float64]], device: torch.device) -> torch.Tensor:
+    return torch.tensor(rows, dtype=torch.float64, device=device)
+
+
+def _numpy_type(dtype: torch.dtype) -> type:
+    return numpy.float64 if dtype == torch.float64 else numpy.float32

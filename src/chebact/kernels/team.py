@@ -1,0 +1,80 @@
+"""Runs a compiled C function on the threads that torch itself computes with.
+
+torch's own OpenMP library starts the team, so there is no second pool of threads to fight with the first. Where its
+entry point is not to be found (macOS, Windows), Python threads do the same work: the functions release the GIL.
+A forked child has no team (torch's own hangs there): it works on its one thread.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import torch
+
+_forked = False
+
+
+def _note_fork() -> None:
+    global _forked
+    _forked = True
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_note_fork)
+
+
+class Program:
+    """A compiled C function of one address; `run` calls it on one thread or on several at once."""
+
+    def __init__(self, compiled: Any) -> None:
+        self._compiled = compiled  # keeps the machine code alive
+        self._entry = compiled.address
+        self._call: Callable[[int], None] = ctypes.CFUNCTYPE(None, ctypes.c_int64)(compiled.address)
+
+    def run(self, block: int, threads: int) -> None:
+        """Call the function with `block`, on `threads` threads at once; returns when all are done."""
+        if threads <= 1 or _forked:
+            self._call(block)
+        elif (team := _openmp_team()) is not None:
+            team(self._entry, block, threads, 0)
+        else:
+            others = [_python_threads().submit(self._call, block) for _ in range(threads - 1)]
+            self._call(block)
+            for other in others:
+                other.result()
+
+
+def threading_layer() -> str:
+    """What the threads of the CPU kernel are, in words."""
+    if _forked:
+        return "one thread (forked child)"
+    return "torch's OpenMP team" if _openmp_team() is not None else "Python threads"
+
+
+def available_threads() -> int:
+    """How many threads the CPU kernel may use now."""
+    return 1 if _forked else torch.get_num_threads()
+
+
+@lru_cache(maxsize=1)
+def _openmp_team() -> Any | None:
+    for library in sorted((Path(torch.__file__).parent / "lib").glob("libgomp*")):
+        try:
+            team = ctypes.CDLL(str(library)).GOMP_parallel
+        except (OSError, AttributeError):
+            continue
+        team.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint, ctypes.c_uint]
+        team.restype = None
+        return team
+    return None
+
+
+@lru_cache(maxsize=1)
+def _python_threads() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(max_workers=os.cpu_count(), thread_name_prefix="chebact")

@@ -1,0 +1,1 @@
+"""The experiments: they run and write records, and never draw."""

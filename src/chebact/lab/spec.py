@@ -1,0 +1,74 @@
+"""What a spec is: a frozen dataclass of plain values, named by a hash, from which all randomness of its run is drawn."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from chebact.lab import LabError
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+__all__ = ["as_plain", "canonical", "check_choice", "check_count", "check_noise", "differences", "key", "stream"]
+
+
+def as_plain(spec: DataclassInstance) -> dict[str, Any]:
+    """The spec as JSON gives it back: a tuple is a list there."""
+    plain: dict[str, Any] = json.loads(canonical(asdict(spec)))
+    return plain
+
+
+def canonical(value: Any) -> str:
+    """The one JSON text of a value: sorted keys, no blanks, no NaN.
+
+    >>> canonical({"b": 1, "a": [0.01, None]})
+    '{"a":[0.01,null],"b":1}'
+    """
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def key(spec: DataclassInstance) -> str:
+    """A name for a spec: the start of the SHA-256 of its canonical JSON."""
+    return hashlib.sha256(canonical(as_plain(spec)).encode()).hexdigest()[:16]
+
+
+def differences(there: Mapping[str, Any], asked: Mapping[str, Any]) -> str:
+    """Where two specs differ, in words; empty when they agree.
+
+    >>> differences({"seeds": 3, "epochs": 300}, {"seeds": 10, "epochs": 300})
+    'seeds is 3 there and 10 here'
+    """
+    names = [name for name in sorted({*there, *asked}) if there.get(name) != asked.get(name)]
+    return ", ".join(f"{name} is {there.get(name)!r} there and {asked.get(name)!r} here" for name in names)
+
+
+def stream(*words: str | float) -> torch.Generator:
+    """A generator that depends on these words alone: the same on every machine, for every worker and in any order.
+
+    >>> torch.equal(torch.rand(3, generator=stream("init", 7)), torch.rand(3, generator=stream("init", 7)))
+    True
+    """
+    digest = hashlib.sha256(canonical(words).encode()).digest()
+    return torch.Generator().manual_seed(int.from_bytes(digest[:8], "big") >> 1)
+
+
+def check_choice(what: str, value: str, choices: Mapping[str, Any] | tuple[str, ...]) -> None:
+    if value not in choices:
+        raise LabError(f"unknown {what} {value!r}: choose from {', '.join(choices)}")
+
+
+def check_count(what: str, value: int) -> None:
+    if value < 1:
+        raise LabError(f"{what} must be 1 or more; got {value}")
+
+
+def check_noise(value: float) -> None:
+    if not (value >= 0 and math.isfinite(value)):
+        raise LabError(f"noise must be a finite deviation of 0 or more; got {value}")

@@ -1,0 +1,154 @@
+"""The residual network of the synthetic experiments, and the eleven rows of the paper's architecture table."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from torch import Tensor, nn
+
+from chebact.activations import make_activation
+from chebact.networks.linear import Generators, ReplicaLinear
+
+__all__ = ["ARCHITECTURES", "Architecture", "ResidualMLP", "architecture"]
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """A row of the table. ``released_last`` is False where the released networks have no activation before the last layer."""
+
+    title: str
+    activation: str
+    blocks: int = 3
+    layers: int = 1
+    released_last: bool = True
+
+
+ARCHITECTURES: dict[str, Architecture] = {
+    "relu": Architecture("ReLU", "relu"),
+    "relu-2x-depth": Architecture("ReLU (2x depth)", "relu", blocks=6),
+    "relu-2x-layers": Architecture("ReLU (2x layers)", "relu", layers=2),
+    "tanh": Architecture("tanh", "tanh"),
+    "cubic": Architecture("Cubic", "cubic"),
+    "cl": Architecture("CL", "cl", released_last=False),
+    "wcp": Architecture("WCP", "wcp", released_last=False),
+    "pcs-cl": Architecture("PCS-CL", "pcs-cl", released_last=False),
+    "tanh-cl": Architecture("tanh-CL", "tanh-cl", released_last=False),
+    "cl-regression": Architecture("CL-regression", "cl-regression"),
+    "cl-extrapolate": Architecture("CL-extrapolate", "cl-extrapolate"),
+}
+
+
+def architecture(name: str) -> Architecture:
+    """The row of ``ARCHITECTURES``, or a ValueError that lists the names.
+
+    >>> architecture("relu-2x-depth").blocks
+    6
+    """
+    if name not in ARCHITECTURES:
+        raise ValueError(f"unknown model {name!r}: choose from {', '.join(ARCHITECTURES)}")
+    return ARCHITECTURES[name]
+
+
+class ResidualMLP(nn.Module):
+    """Linear(features, width), blocks that are joined with their input, an activation, Linear(width, outputs).
+
+    A block is ``layers`` times [activation, Linear(width, width)]. ``shortcut="add"`` adds the block to its input and
+    ``"mean"`` averages the two. ``last_activation=False`` leaves out the activation before the last layer.
+
+    Shapes: x (batch, features) -> (batch, outputs); with ``replicas=R``, x (R, batch, features) -> (R, batch, outputs), and
+    every parameter has a leading replica axis. Replica i drawn from a generator is the network without replicas drawn from
+    the same generator. ``used_features`` says how many columns each replica reads, for replicas that learn from
+    different data (see ``ReplicaLinear``).
+
+    >>> import torch
+    >>> ResidualMLP(3, activation="tanh")(torch.zeros(8, 3)).shape
+    torch.Size([8, 1])
+    """
+
+    def __init__(
+        self,
+        features: int,
+        outputs: int = 1,
+        *,
+        activation: str = "cl-extrapolate",
+        width: int = 32,
+        blocks: int = 3,
+        layers: int = 1,
+        degree: int = 3,
+        last_activation: bool = True,
+        shortcut: Literal["add", "mean"] = "add",
+        replicas: int | None = None,
+        used_features: Sequence[int] | None = None,
+        generator: Generators = None,
+    ) -> None:
+        super().__init__()
+        if shortcut not in ("add", "mean"):
+            raise ValueError(f"shortcut must be 'add' or 'mean'; got {shortcut!r}")
+        self.shortcut = shortcut
+
+        def sigma() -> nn.Module:
+            return draw_(make_activation(activation, width, degree, replicas=replicas), generator)
+
+        def linear(columns: int, rows: int, used: Sequence[int] | None = None) -> nn.Module:
+            return ReplicaLinear(columns, rows, replicas=replicas, used_features=used, generator=generator)
+
+        def block() -> nn.Sequential:
+            return nn.Sequential(*(part for _ in range(layers) for part in (sigma(), linear(width, width))))
+
+        self.first = linear(features, width, used_features)
+        self.blocks = nn.ModuleList(block() for _ in range(blocks))
+        self.last_activation = sigma() if last_activation else nn.Identity()
+        self.last = linear(width, outputs)
+
+    @classmethod
+    def from_table(
+        cls,
+        name: str,
+        features: int,
+        replicas: int | None = None,
+        *,
+        form: Literal["paper", "released"] = "released",
+        **options: Any,
+    ) -> ResidualMLP:
+        """The network of a row of the paper's table; ``options`` are those of the constructor.
+
+        ``form`` settles the last activation of cl, wcp, pcs-cl and tanh-cl: the published figures were made without it
+        (``"released"``), the paper's text and its parameter counts have it (``"paper"``).
+
+        >>> sum(p.numel() for p in ResidualMLP.from_table("relu", 3).parameters())
+        3329
+        """
+        row = architecture(name)
+        if form not in ("paper", "released"):
+            raise ValueError(f"form must be 'paper' or 'released'; got {form!r}")
+        shape = {"activation": row.activation, "blocks": row.blocks, "layers": row.layers}
+        last = form == "paper" or row.released_last
+        return cls(features, replicas=replicas, **{**shape, "last_activation": last, **options})
+
+    def reset_parameters(self, generator: Generators = None) -> None:
+        """Draw every parameter anew, layer after layer, from one generator a replica."""
+        for child in self.children():
+            draw_(child, generator)
+
+    def forward(self, x: Tensor) -> Tensor:
+        hidden = self.first(x)
+        for block in self.blocks:
+            hidden = self.join(hidden, block(hidden))
+        return self.last(self.last_activation(hidden))  # type: ignore[no-any-return]
+
+    def join(self, hidden: Tensor, residual: Tensor) -> Tensor:
+        joined = hidden + residual
+        return joined if self.shortcut == "add" else joined / 2
+
+
+def draw_(module: nn.Module, generator: Generators) -> nn.Module:
+    """Reset a module and all inside it, in order; those that take a generator draw from it."""
+    for part in module.modules():
+        reset = getattr(part, "reset_parameters", None)
+        if callable(reset):
+            takes_generator = "generator" in inspect.signature(reset).parameters
+            reset(**({"generator": generator} if takes_generator else {}))
+    return module

@@ -1,0 +1,164 @@
+"""Train many replicas of a network at once: one batched step in place of R small ones.
+
+A replica has its own parameters, its own order of the data, its own loss, and if need be its own data. Nothing flows between
+replicas: the losses are added before the backward pass, so each replica's gradient is that of its own loss, and the optimizer
+must work elementwise (SGD, Adam, AdamW, RMSprop, Adagrad do; LBFGS, and clipping by a norm over all replicas, do not).
+So R replicas together are R runs alone, and one that turns NaN takes only itself along.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.optim import Optimizer
+from torch.optim.lr_scheduler import CosineAnnealingLR, LRScheduler
+
+__all__ = ["ReplicaRun", "absolute_error", "cosine_by_epoch", "paper_sgd", "predict_replicas", "squared_error", "train_replicas_"]
+
+Loss = Callable[[Tensor, Tensor], Tensor]
+OptimizerFactory = Callable[[list[nn.Parameter]], Optimizer]
+Schedule = Callable[[Optimizer, int], LRScheduler]
+
+
+@dataclass(frozen=True)
+class ReplicaRun:
+    """What a training gave: ``losses`` (epochs, replica), the mean training loss of each epoch, and ``failed`` (replica,),
+    True where the loss left the finite numbers; from there on that replica's losses are NaN."""
+
+    losses: Tensor
+    failed: Tensor
+
+
+def absolute_error(prediction: Tensor, target: Tensor) -> Tensor:
+    """The L1 loss of each replica: (replica, batch, outputs) twice -> (replica,)."""
+    return (prediction - target).abs().mean(dim=(1, 2))
+
+
+def squared_error(prediction: Tensor, target: Tensor) -> Tensor:
+    """The mean squared error of each replica: (replica, batch, outputs) twice -> (replica,)."""
+    return (prediction - target).square().mean(dim=(1, 2))
+
+
+def paper_sgd(
+    parameters: list[nn.Parameter], lr: float = 0.01, momentum: float = 0.99, weight_decay: float = 1e-6
+) -> Optimizer:
+    """SGD as the paper's synthetic experiments use it, in torch's fused form: one pass over each parameter."""
+    return torch.optim.SGD(parameters, lr=lr, momentum=momentum, weight_decay=weight_decay, fused=True)
+
+
+def cosine_by_epoch(optimizer: Optimizer, epochs: int) -> LRScheduler:
+    """The step size falls along a half cosine to zero over the epochs."""
+    return CosineAnnealingLR(optimizer, T_max=epochs)
+
+
+def train_replicas_(
+    network: nn.Module,
+    x: Tensor,
+    y: Tensor,
+    *,
+    order: Sequence[torch.Generator],
+    epochs: int = 300,
+    batch_size: int = 32,
+    loss: Loss = absolute_error,
+    optimizer: OptimizerFactory = paper_sgd,
+    schedule: Schedule = cosine_by_epoch,
+    on_epoch: Callable[[int, Tensor], None] | None = None,
+) -> ReplicaRun:
+    """Train ``network`` in place, all of its replicas at once.
+
+    ``network`` maps (replica, batch, features) to (replica, batch, outputs). ``x`` is (points, features) when all replicas
+    learn from the same data or (replica, points, features) when each has its own; ``y`` likewise. ``order`` holds one generator
+    a replica: each shuffles its own data anew every epoch. ``loss`` gives one number a replica. The last batch of an epoch
+    is smaller when the points do not divide. ``on_epoch(epoch, losses)`` is called after each epoch with the (replica,)
+    mean losses; an exception that it raises ends the training.
+
+    >>> from chebact.networks import ResidualMLP
+    >>> seeded = lambda: [torch.Generator().manual_seed(seed) for seed in range(4)]
+    >>> network = ResidualMLP.from_table("relu", 1, replicas=4, generator=seeded())
+    >>> x = torch.linspace(-1, 1, 100).unsqueeze(1)
+    >>> run = train_replicas_(network, x, x.abs(), order=seeded(), epochs=20)
+    >>> run.losses.shape, bool((run.losses[-1] < run.losses[0]).all()), run.failed.any().item()
+    (torch.Size([20, 4]), True, False)
+    """
+    x, y = per_replica(x, len(order), "x"), per_replica(y, len(order), "y")
+    check_sizes(x, y, epochs, batch_size)
+    stepper = optimizer(list(network.parameters()))
+    scheduler = schedule(stepper, epochs)
+    losses = torch.full((epochs, len(order)), torch.nan, dtype=x.dtype, device=x.device)
+    network.train()
+    for epoch in range(epochs):
+        losses[epoch] = train_epoch_(network, shuffled_batches(x, y, order, batch_size), loss, stepper)
+        scheduler.step()
+        if on_epoch is not None:
+            on_epoch(epoch, losses[epoch])
+        if not losses[epoch].isfinite().any():
+            break  # every replica is lost, and stays so
+    return ReplicaRun(losses.where(losses.isfinite(), torch.nan), ~losses.isfinite().all(dim=0))
+
+
+def train_epoch_(
+    network: nn.Module, batches: Iterator[tuple[Tensor, Tensor]], loss: Loss, optimizer: Optimizer
+) -> Tensor:
+    """One pass over the batches; the mean loss of each replica (replica,), not finite if any step's was not."""
+    total, points = torch.zeros(()), 0
+    for batch_x, batch_y in batches:
+        optimizer.zero_grad()
+        losses = loss(network(batch_x), batch_y)
+        if losses.shape != batch_x.shape[:1]:
+            raise ValueError(f"loss must give one number a replica, ({batch_x.shape[0]},); got {tuple(losses.shape)}")
+        losses.sum().backward()
+        optimizer.step()
+        total = total + losses.detach() * batch_x.shape[1]
+        points += batch_x.shape[1]
+    return total / points
+
+
+def shuffled_batches(
+    x: Tensor, y: Tensor, order: Sequence[torch.Generator], batch_size: int
+) -> Iterator[tuple[Tensor, Tensor]]:
+    """Batches (replica, batch, ...) of one epoch; the data are gathered once and the batches are views of that."""
+    points = x.shape[1]
+    permutation = torch.stack([torch.randperm(points, generator=generator) for generator in order]).to(x.device)
+    replica = torch.arange(len(order), device=x.device).unsqueeze(1)
+    shuffled_x, shuffled_y = x[replica, permutation], y[replica, permutation]
+    for start in range(0, points, batch_size):
+        yield shuffled_x[:, start : start + batch_size], shuffled_y[:, start : start + batch_size]
+
+
+@torch.no_grad()
+def predict_replicas(network: nn.Module, x: Tensor, replicas: int, batch_size: int = 250) -> Tensor:
+    """The predictions (replica, points, outputs) of a network for x (points, features) or (replica, points, features).
+
+    The network is put into evaluation mode for the while; the points go through it in portions, to bound the memory.
+
+    >>> from chebact.networks import ResidualMLP
+    >>> predict_replicas(ResidualMLP.from_table("tanh", 2, replicas=5), torch.zeros(7, 2), replicas=5).shape
+    torch.Size([5, 7, 1])
+    """
+    was_training = network.training
+    network.eval()
+    try:
+        portions = per_replica(x, replicas, "x").split(batch_size, dim=1)
+        return torch.cat([network(portion) for portion in portions], dim=1)
+    finally:
+        network.train(was_training)
+
+
+def per_replica(data: Tensor, replicas: int, name: str) -> Tensor:
+    """View data that all replicas share, (points, columns), as (replica, points, columns)."""
+    if data.ndim == 2:
+        return data.expand(replicas, *data.shape)
+    if data.ndim != 3 or data.shape[0] != replicas:
+        wanted = f"(points, columns) or (replica={replicas}, points, columns)"
+        raise ValueError(f"{name} must have the shape {wanted}; got {tuple(data.shape)}")
+    return data
+
+
+def check_sizes(x: Tensor, y: Tensor, epochs: int, batch_size: int) -> None:
+    if x.shape[0] == 0 or x.shape[1] == 0 or x.shape[:2] != y.shape[:2]:
+        raise ValueError(f"x and y must hold the same points, one or more; got {tuple(x.shape)} and {tuple(y.shape)}")
+    if epochs < 1 or batch_size < 1:
+        raise ValueError(f"epochs and batch_size must be 1 or more; got {epochs} and {batch_size}")
