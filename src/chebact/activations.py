@@ -57,6 +57,8 @@ class _LearnedShape(nn.Module):
 
     def _learn_channels(self, x: torch.Tensor) -> None:
         """Take the number of channels from the first x."""
+        if not isinstance(x, torch.Tensor):
+            raise TypeError(f"x must be a tensor, but {type(x).__name__} came")
         rank = x.dim() - (self.replicas is not None)
         axis = -1 if rank == 1 else self.channel_dim + (self.replicas is not None and self.channel_dim >= 0)
         if rank < 1 or not -x.dim() <= axis < x.dim():
@@ -73,7 +75,8 @@ class _LearnedShape(nn.Module):
             self.channels = None
             raise
         assert rows is not None
-        self._materialize(self._shape(rows, self.basis.degree), x)
+        if is_lazy(self.values):  # else a state dict brought the values of each group, and only the width was missing
+            self._materialize(self._shape(rows, self.basis.degree), x)
 
     def _materialize(self, shape: tuple[int, ...], like: torch.Tensor | None = None) -> None:
         assert isinstance(self.values, UninitializedParameter)
@@ -82,8 +85,7 @@ class _LearnedShape(nn.Module):
 
     def _full_values(self, x: torch.Tensor) -> torch.Tensor:
         """The values a channel, for x, after all checks."""
-        if is_lazy(self.values):
-            check_tensors(x, torch.empty(1, 2), "values") if not isinstance(x, torch.Tensor) else None
+        if self.channels is None and self.groups != 1:
             self._learn_channels(x)
         check_tensors(x, self.values, "values")
         if self.groups is None or self.groups == 1 or self.channels is None:

@@ -9,7 +9,7 @@ another matrix. A kernel has to know how to evaluate pieces, and nothing else.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Any, Literal, NamedTuple
 
@@ -51,6 +51,13 @@ class Basis:
     interval: Interval = (-1.0, 1.0)
     parameters: Literal["values", "coefficients"] = "values"
     order: int = 0
+    key: str = field(init=False, repr=False, compare=False)
+    """A text that `basis_from_key` turns back into this basis."""
+
+    def __post_init__(self) -> None:
+        a, b = self.interval
+        fields = (self.degree, self.tails, self.regression_nodes, a.hex(), b.hex(), self.parameters, self.order)
+        object.__setattr__(self, "key", "/".join(str(each) for each in fields))
 
     def derivative(self) -> Basis:
         """The basis of the derivatives of these functions."""
@@ -60,13 +67,6 @@ class Basis:
     def has_tails(self) -> bool:
         """Whether straight lines go on outside the interval."""
         return self.tails != "none"
-
-    @cached_property
-    def key(self) -> str:
-        """A text that `basis_from_key` turns back into this basis."""
-        a, b = self.interval
-        fields = (self.degree, self.tails, self.regression_nodes, a.hex(), b.hex(), self.parameters, self.order)
-        return "/".join(str(field) for field in fields)
 
     @cached_property
     def pieces(self) -> Any:

@@ -13,7 +13,7 @@ from chebact.autograd import Evaluate
 from chebact.basis import Basis, basis_of
 from chebact.checks import Interval, degree_of, interval_of, regression_nodes_of, tails_of
 from chebact.kernels import evaluate as run_kernel
-from chebact.kernels.reference import plain
+from chebact.kernels.reference import broadcast, plain
 
 _OWN_TYPES = (torch.Tensor, torch.nn.Parameter)
 
@@ -57,25 +57,31 @@ def weighted_chebyshev(x: torch.Tensor, weights: torch.Tensor, *, channel_dim: i
 
 def make_basis(degree: Any, tails: Any = "extrapolate", regression_nodes: Any = 2, interval: Any = (-1.0, 1.0)) -> Basis:
     """The checked and shared basis of a Chebyshev-Lagrange activation."""
-    try:
+    if torch.compiler.is_compiling():  # torch.compile looks through a cache, with a warning
         return _checked_basis(degree, tails, regression_nodes, interval)
+    try:
+        return _shared_basis(degree, tails, regression_nodes, interval)
     except TypeError as error:
         if "unhashable" not in str(error):
             raise
-    return _checked_basis.__wrapped__(degree, tails, regression_nodes, interval)
+    return _checked_basis(degree, tails, regression_nodes, interval)
 
 
-@lru_cache(maxsize=512, typed=True)
+def chebyshev_basis(degree: Any) -> Basis:
+    """The checked basis T_0 ... T_degree."""
+    basis = Basis(degree_of(degree), "none", parameters="coefficients")
+    return basis if torch.compiler.is_compiling() else basis_of(basis)
+
+
 def _checked_basis(degree: Any, tails: Any, regression_nodes: Any, interval: Any) -> Basis:
     degree, tails, interval = degree_of(degree), tails_of(tails), interval_of(interval)
     count = regression_nodes_of(regression_nodes, degree) if tails == "regression" else 2
-    return basis_of(Basis(degree, tails, count, interval))
+    return Basis(degree, tails, count, interval)
 
 
 @lru_cache(maxsize=512, typed=True)
-def chebyshev_basis(degree: Any) -> Basis:
-    """The checked and shared basis T_0 ... T_degree."""
-    return basis_of(Basis(degree_of(degree), "none", parameters="coefficients"))
+def _shared_basis(degree: Any, tails: Any, regression_nodes: Any, interval: Any) -> Basis:
+    return basis_of(_checked_basis(degree, tails, regression_nodes, interval))
 
 
 def apply_basis(
@@ -158,10 +164,5 @@ def channel_axis(x: torch.Tensor, values: torch.Tensor, channel_dim: Any, replic
 
 def _in_plain_torch(x: torch.Tensor, values: torch.Tensor, basis: Basis, axis: int, replicated: bool) -> torch.Tensor:
     """The formula in operations that torch.export, ONNX and tensor subclasses understand."""
-    shape = [1] * x.dim()
-    if replicated:
-        shape[0] = values.shape[0]
-    if values.shape[-2] != 1:
-        shape[axis] = values.shape[-2]
     dtype = torch.promote_types(torch.promote_types(x.dtype, values.dtype), torch.float32)
-    return plain(x.to(dtype), values.to(dtype).reshape(*shape, values.shape[-1]), basis).to(x.dtype)
+    return plain(x.to(dtype), broadcast(x, values.to(dtype), axis, replicated), basis).to(x.dtype)

@@ -1,7 +1,8 @@
 """The seven synthetic regression tasks: recipes, samples and the slices that are plotted.
 
-Two forms of each recipe are kept. ``"paper"`` is what the paper prints; ``"released"`` is what the published figures were made
-with. They differ for Arrhenius, Jump and Step. The inputs are uniform on [-1, 1] and each task has exactly the columns it needs.
+Two forms of each recipe are kept. `"paper"` is what the paper prints; `"released"` is what the published figures were
+made with. They differ for Arrhenius, Jump and Step. The inputs are uniform on [-1, 1] and each task has exactly the
+columns it needs.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ class Recipe:
     released: Formula
 
     def formula(self, form: RecipeForm) -> Formula:
+        """The formula of that form; a ValueError for another word."""
         if form not in RECIPE_FORMS:
             raise ValueError(f"recipes must be one of {', '.join(RECIPE_FORMS)}; got {form!r}")
         return self.paper if form == "paper" else self.released
@@ -98,7 +100,7 @@ DATASETS: dict[str, Recipe] = {
 
 
 def recipe(dataset: str) -> Recipe:
-    """The row of ``DATASETS``, or a ValueError that lists the names.
+    """The row of `DATASETS`, or a ValueError that lists the names.
 
     >>> recipe("gravity").features
     4

@@ -27,16 +27,16 @@ def why_not(device: torch.device, basis: Basis) -> str | None:
 
 def evaluate(x: torch.Tensor, values: torch.Tensor, basis: Basis, out: torch.Tensor) -> None:
     """The activation of x (replica, outer, channel, inner) into `out`; values are (replica, channel, degree + 1)."""
-    out.copy_(plain(x, values[:, None, :, None, :], basis))
+    out.copy_(plain(x, broadcast(x, values, 2, True), basis))
 
 
 def gradients(
     x: torch.Tensor, grad: torch.Tensor, values: torch.Tensor, basis: Basis, out: torch.Tensor
 ) -> torch.Tensor:
     """The gradient of x into `out`, and that of the values: (replica, channel, degree + 1)."""
-    sums = torch.stack([(grad * piece).sum(dim=(1, 3), dtype=torch.float64) for piece in _pieces_at(x, basis)], dim=-1)
-    out.copy_(grad * plain(x, values[:, None, :, None, :], basis.derivative()))
-    return (sums @ _matrix(_rows(basis), x.device)).to(values.dtype)
+    for_x, for_values = plain_gradients(x, grad, values, basis, 2, True)
+    out.copy_(for_x)
+    return for_values
 
 
 def plain(x: torch.Tensor, values: torch.Tensor, basis: Basis) -> torch.Tensor:
@@ -55,6 +55,28 @@ def plain(x: torch.Tensor, values: torch.Tensor, basis: Basis) -> torch.Tensor:
     series = numbers[basis.degree + 1 :]
     outside = sum((c * t for c, t in zip(series, _growing(x, basis), strict=True)), torch.zeros_like(x))
     return torch.where(near == x, inside, outside)
+
+
+def broadcast(x: torch.Tensor, values: torch.Tensor, axis: int, replicated: bool) -> torch.Tensor:
+    """Values (channel, degree + 1) or (replica, channel, degree + 1) shaped to broadcast against x; axis is x's."""
+    shape = [1] * x.dim()
+    if replicated:
+        shape[0] = values.shape[0]
+    if values.shape[-2] != 1:
+        shape[axis] = values.shape[-2]
+    return values.reshape(*shape, values.shape[-1])
+
+
+def plain_gradients(
+    x: torch.Tensor, grad: torch.Tensor, values: torch.Tensor, basis: Basis, axis: int, replicated: bool
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """The gradients of x and of the values by operations that leave their inputs alone, for x of any shape."""
+    kept = ({0} if replicated else set()) | ({axis} if values.shape[-2] != 1 else set())
+    summed = [dim for dim in range(x.dim()) if dim not in kept]
+    shares = (grad * piece for piece in _pieces_at(x, basis))
+    sums = torch.stack([s.double().sum(dim=summed) if summed else s.double() for s in shares], dim=-1)
+    for_values = (sums @ _matrix(_rows(basis), x.device)).reshape(values.shape).to(values.dtype)
+    return grad * plain(x, broadcast(x, values, axis, replicated), basis.derivative()), for_values
 
 
 def _rows(basis: Basis) -> numpy.ndarray[tuple[int, int], numpy.dtype[numpy.float64]]:

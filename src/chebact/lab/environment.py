@@ -45,7 +45,7 @@ def installed(distribution: str) -> str | None:
 
 @cache
 def commit() -> str | None:
-    """The commit of the checkout that this package lies in, with a plus when files were changed; None outside of one."""
+    """The commit of the checkout that this package lies in, with a plus when files were changed; None elsewhere."""
     folder = Path(__file__).parent
     head = git(folder, "rev-parse", "--verify", "HEAD")
     if not head or git(folder, "ls-files", "--error-unmatch", "environment.py") is None:

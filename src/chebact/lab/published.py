@@ -1,6 +1,8 @@
-"""The paper's two synthetic tables, as printed: RMSE mean and deviation over ten seeds, or how many of the ten turned NaN.
+"""The paper's two synthetic tables, as printed: RMSE mean and deviation over ten seeds, or how many of the ten turned
+NaN.
 
-Two deviations look like slips of the pen and are kept as printed: PCS-CL at noise 0.01, 0.3 for Jump and 0.002 for Arrhenius.
+Two deviations look like slips of the pen and are kept as printed: PCS-CL at noise 0.01, 0.3 for Jump and 0.002 for
+Arrhenius.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ SEEDS = 10
 
 @dataclass(frozen=True)
 class Published:
-    """A cell: the mean and deviation as printed, or, where the paper gives only a count, the number of NaN among ten."""
+    """A cell: mean and deviation as printed or, where the paper gives only a count, the number of NaN among ten."""
 
     mean: float | None
     std: float | None

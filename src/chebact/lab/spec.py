@@ -1,4 +1,4 @@
-"""What a spec is: a frozen dataclass of plain values, named by a hash, from which all randomness of its run is drawn."""
+"""What a spec is: a frozen dataclass of plain values, named by a hash; all randomness of its run is drawn from it."""
 
 from __future__ import annotations
 
@@ -60,15 +60,18 @@ def stream(*words: str | float) -> torch.Generator:
 
 
 def check_choice(what: str, value: str, choices: Mapping[str, Any] | tuple[str, ...]) -> None:
+    """A LabError that lists the choices unless the value is one of them."""
     if value not in choices:
         raise LabError(f"unknown {what} {value!r}: choose from {', '.join(choices)}")
 
 
 def check_count(what: str, value: int) -> None:
+    """A LabError unless the value is 1 or more."""
     if value < 1:
         raise LabError(f"{what} must be 1 or more; got {value}")
 
 
 def check_noise(value: float) -> None:
+    """A LabError unless the value is finite and 0 or more."""
     if not (value >= 0 and math.isfinite(value)):
         raise LabError(f"noise must be a finite deviation of 0 or more; got {value}")

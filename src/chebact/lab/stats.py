@@ -22,8 +22,8 @@ class Summary:
 def summarize(values: Iterable[float | None]) -> Summary:
     """Summarise one number a seed; None stands for a training that turned NaN.
 
-    The deviation divides by n - 1, as the published ones do: three published accuracies, 99.74, 99.66 and 99.68, are given
-    as 99.69 +- 0.04, which is 0.042 that way and 0.034 the other.
+    The deviation divides by n - 1, as the published ones do: three published accuracies, 99.74, 99.66 and 99.68, are
+    given as 99.69 +- 0.04, which is 0.042 that way and 0.034 the other.
 
     >>> summarize([1.0, 2.0, None])
     Summary(seeds=3, mean=1.5, std=0.7071067811865476, nan=1)

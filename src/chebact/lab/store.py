@@ -23,8 +23,8 @@ FORMAT = 1
 class Record:
     """What came out of one spec.
 
-    ``spec`` and ``results`` are covered by the checksum. ``environment`` is what the results may depend on beside the spec;
-    ``run`` holds times and host, the only part in which two runs of one spec on like machines differ.
+    `spec` and `results` are covered by the checksum. `environment` is what the results may depend on beside the spec;
+    `run` holds times and host, the only part in which two runs of one spec on like machines differ.
     """
 
     experiment: str
@@ -79,7 +79,9 @@ def records_under(folder: Path) -> Iterator[Record]:
 
 
 def holds(path: Path, spec: Mapping[str, Any]) -> bool:
-    """True when the file is a record of this spec, False when there is no file; a LabError when it is of another spec."""
+    """True when the file is a record of this spec, False when there is no file; a LabError when it is of another
+    spec.
+    """
     if not path.exists():
         return False
     difference = differences(read_record(path).spec, spec)

@@ -27,10 +27,10 @@ def cores() -> int:
 def run_all(
     work: Callable[[Piece], Result], pieces: Sequence[Piece], *, workers: int | None = None, dask: str | None = None
 ) -> Iterator[Result]:
-    """Yield ``work(piece)`` of all pieces as they are done.
+    """Yield `work(piece)` of all pieces as they are done.
 
-    ``workers`` processes of one thread each (all cores when None), or the cluster whose scheduler is at the address ``dask``.
-    One thread a worker is the fastest for many small matrices: the workers never wait for each other.
+    `workers` processes of one thread each (all cores when None), or the cluster whose scheduler is at the address
+    `dask`. One thread a worker is the fastest for many small matrices: the workers never wait for each other.
     """
     if workers is not None and workers < 1:
         raise LabError(f"workers must be 1 or more; got {workers}")

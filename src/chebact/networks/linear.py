@@ -14,15 +14,15 @@ Generators = torch.Generator | Sequence[torch.Generator] | None
 
 
 class ReplicaLinear(nn.Module):
-    """``torch.nn.Linear``, and with ``replicas=R`` R of them side by side.
+    """`torch.nn.Linear`, and with `replicas=R` R of them side by side.
 
-    Without replicas: x (..., in_features) -> (..., out_features), weight (out_features, in_features), bias (out_features,).
-    With replicas: x (R, batch, in_features) -> (R, batch, out_features), weight (R, out_features, in_features), bias
-    (R, out_features).
+    Without replicas: x (..., in_features) -> (..., out_features), weight (out_features, in_features), bias
+    (out_features,). With replicas: x (R, batch, in_features) -> (R, batch, out_features), weight (R, out_features,
+    in_features), bias (R, out_features).
 
-    The start is torch.nn.Linear's own: weight and bias uniform on +-1/sqrt(fan_in), each replica from its own generator.
-    ``used_features`` gives a replica fewer columns than the widest: its bound is that of the columns it uses and the
-    weights of the others are zero, where they stay as long as those columns of x are zero.
+    The start is torch.nn.Linear's own: weight and bias uniform on +-1/sqrt(fan_in), each replica from its own
+    generator. `used_features` gives a replica fewer columns than the widest: its bound is that of the columns it uses
+    and the weights of the others are zero, where they stay as long as those columns of x are zero.
 
     >>> generators = [torch.Generator().manual_seed(seed) for seed in range(7)]
     >>> ReplicaLinear(3, 32, replicas=7, generator=generators)(torch.zeros(7, 10, 3)).shape
@@ -55,7 +55,7 @@ class ReplicaLinear(nn.Module):
 
     @torch.no_grad()
     def reset_parameters(self, generator: Generators = None) -> None:
-        """Draw weight and bias anew; with replicas, ``generator`` is a list with one generator a replica."""
+        """Draw weight and bias anew; with replicas, `generator` is a list with one generator a replica."""
         if self.replicas is None:
             if not isinstance(generator, torch.Generator | None):
                 raise TypeError("a layer without replicas wants one generator; got several")
@@ -67,6 +67,7 @@ class ReplicaLinear(nn.Module):
             draw_like_torch_(self.weight[replica], self.bias[replica], columns, each)
 
     def forward(self, x: Tensor) -> Tensor:
+        """Multiply and add the bias, each replica its own."""
         if self.replicas is None:
             return nn.functional.linear(x, self.weight, self.bias)
         if x.ndim != 3 or x.shape[0] != self.replicas:
@@ -75,6 +76,7 @@ class ReplicaLinear(nn.Module):
         return torch.baddbmm(self.bias.unsqueeze(1), x, self.weight.transpose(1, 2))
 
     def extra_repr(self) -> str:
+        """The sizes, for printing."""
         return f"{self.in_features}, {self.out_features}, replicas={self.replicas}"
 
 
@@ -99,7 +101,7 @@ def generators_of(generator: Generators, replicas: int) -> Sequence[torch.Genera
 
 
 def draw_like_torch_(weight: Tensor, bias: Tensor, columns: int, generator: torch.Generator | None) -> None:
-    """Fill weight (out, in) and bias (out,) in the order and with the bounds of torch.nn.Linear of ``columns`` inputs."""
+    """Fill weight (out, in) and bias (out,) in the order and with the bounds of torch.nn.Linear of `columns` inputs."""
     drawn = torch.empty(weight.shape[0], columns, device=weight.device, dtype=weight.dtype)
     nn.init.kaiming_uniform_(drawn, a=math.sqrt(5), generator=generator)
     weight.zero_()

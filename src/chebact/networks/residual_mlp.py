@@ -9,15 +9,17 @@ from typing import Any, Literal
 
 from torch import Tensor, nn
 
-from chebact.activations import make_activation
 from chebact.networks.linear import Generators, ReplicaLinear
+from chebact.table import make_activation
 
 __all__ = ["ARCHITECTURES", "Architecture", "ResidualMLP", "architecture"]
 
 
 @dataclass(frozen=True)
 class Architecture:
-    """A row of the table. ``released_last`` is False where the released networks have no activation before the last layer."""
+    """A row of the table. `released_last` is False where the released networks have no activation before the last
+    layer.
+    """
 
     title: str
     activation: str
@@ -42,7 +44,7 @@ ARCHITECTURES: dict[str, Architecture] = {
 
 
 def architecture(name: str) -> Architecture:
-    """The row of ``ARCHITECTURES``, or a ValueError that lists the names.
+    """The row of `ARCHITECTURES`, or a ValueError that lists the names.
 
     >>> architecture("relu-2x-depth").blocks
     6
@@ -55,13 +57,13 @@ def architecture(name: str) -> Architecture:
 class ResidualMLP(nn.Module):
     """Linear(features, width), blocks that are joined with their input, an activation, Linear(width, outputs).
 
-    A block is ``layers`` times [activation, Linear(width, width)]. ``shortcut="add"`` adds the block to its input and
-    ``"mean"`` averages the two. ``last_activation=False`` leaves out the activation before the last layer.
+    A block is `layers` times [activation, Linear(width, width)]. `shortcut="add"` adds the block to its input and
+    `"mean"` averages the two. `last_activation=False` leaves out the activation before the last layer.
 
-    Shapes: x (batch, features) -> (batch, outputs); with ``replicas=R``, x (R, batch, features) -> (R, batch, outputs), and
-    every parameter has a leading replica axis. Replica i drawn from a generator is the network without replicas drawn from
-    the same generator. ``used_features`` says how many columns each replica reads, for replicas that learn from
-    different data (see ``ReplicaLinear``).
+    Shapes: x (batch, features) -> (batch, outputs); with `replicas=R`, x (R, batch, features) -> (R, batch, outputs),
+    and every parameter has a leading replica axis. Replica i drawn from a generator is the network without replicas
+    drawn from the same generator. `used_features` says how many columns each replica reads, for replicas that learn
+    from different data (see `ReplicaLinear`).
 
     >>> import torch
     >>> ResidualMLP(3, activation="tanh")(torch.zeros(8, 3)).shape
@@ -113,10 +115,10 @@ class ResidualMLP(nn.Module):
         form: Literal["paper", "released"] = "released",
         **options: Any,
     ) -> ResidualMLP:
-        """The network of a row of the paper's table; ``options`` are those of the constructor.
+        """The network of a row of the paper's table; `options` are those of the constructor.
 
-        ``form`` settles the last activation of cl, wcp, pcs-cl and tanh-cl: the published figures were made without it
-        (``"released"``), the paper's text and its parameter counts have it (``"paper"``).
+        `form` settles the last activation of cl, wcp, pcs-cl and tanh-cl: the published figures were made without it
+        (`"released"`), the paper's text and its parameter counts have it (`"paper"`).
 
         >>> sum(p.numel() for p in ResidualMLP.from_table("relu", 3).parameters())
         3329
@@ -134,12 +136,14 @@ class ResidualMLP(nn.Module):
             draw_(child, generator)
 
     def forward(self, x: Tensor) -> Tensor:
+        """x (batch, features) or (replica, batch, features) -> the same with `outputs` in the last place."""
         hidden = self.first(x)
         for block in self.blocks:
             hidden = self.join(hidden, block(hidden))
         return self.last(self.last_activation(hidden))  # type: ignore[no-any-return]
 
     def join(self, hidden: Tensor, residual: Tensor) -> Tensor:
+        """The shortcut."""
         joined = hidden + residual
         return joined if self.shortcut == "add" else joined / 2
 

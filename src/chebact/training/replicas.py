@@ -1,9 +1,9 @@
 """Train many replicas of a network at once: one batched step in place of R small ones.
 
-A replica has its own parameters, its own order of the data, its own loss, and if need be its own data. Nothing flows between
-replicas: the losses are added before the backward pass, so each replica's gradient is that of its own loss, and the optimizer
-must work elementwise (SGD, Adam, AdamW, RMSprop, Adagrad do; LBFGS, and clipping by a norm over all replicas, do not).
-So R replicas together are R runs alone, and one that turns NaN takes only itself along.
+A replica has its own parameters, its own order of the data, its own loss, and if need be its own data. Nothing flows
+between replicas: the losses are added before the backward pass, so each replica's gradient is that of its own loss,
+and the optimizer must work elementwise (SGD, Adam, AdamW, RMSprop, Adagrad do; LBFGS, and clipping by a norm over all
+replicas, do not). So R replicas together are R runs alone, and one that turns NaN takes only itself along.
 """
 
 from __future__ import annotations
@@ -16,7 +16,15 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import CosineAnnealingLR, LRScheduler
 
-__all__ = ["ReplicaRun", "absolute_error", "cosine_by_epoch", "paper_sgd", "predict_replicas", "squared_error", "train_replicas_"]
+__all__ = [
+    "ReplicaRun",
+    "absolute_error",
+    "cosine_by_epoch",
+    "paper_sgd",
+    "predict_replicas",
+    "squared_error",
+    "train_replicas_",
+]
 
 Loss = Callable[[Tensor, Tensor], Tensor]
 OptimizerFactory = Callable[[list[nn.Parameter]], Optimizer]
@@ -25,8 +33,9 @@ Schedule = Callable[[Optimizer, int], LRScheduler]
 
 @dataclass(frozen=True)
 class ReplicaRun:
-    """What a training gave: ``losses`` (epochs, replica), the mean training loss of each epoch, and ``failed`` (replica,),
-    True where the loss left the finite numbers; from there on that replica's losses are NaN."""
+    """What a training gave: `losses` (epochs, replica), the mean training loss of each epoch, and `failed` (replica,),
+    True where the loss left the finite numbers; from there on that replica's losses are NaN.
+    """
 
     losses: Tensor
     failed: Tensor
@@ -67,13 +76,13 @@ def train_replicas_(
     schedule: Schedule = cosine_by_epoch,
     on_epoch: Callable[[int, Tensor], None] | None = None,
 ) -> ReplicaRun:
-    """Train ``network`` in place, all of its replicas at once.
+    """Train `network` in place, all of its replicas at once.
 
-    ``network`` maps (replica, batch, features) to (replica, batch, outputs). ``x`` is (points, features) when all replicas
-    learn from the same data or (replica, points, features) when each has its own; ``y`` likewise. ``order`` holds one generator
-    a replica: each shuffles its own data anew every epoch. ``loss`` gives one number a replica. The last batch of an epoch
-    is smaller when the points do not divide. ``on_epoch(epoch, losses)`` is called after each epoch with the (replica,)
-    mean losses; an exception that it raises ends the training.
+    `network` maps (replica, batch, features) to (replica, batch, outputs). `x` is (points, features) when all
+    replicas learn from the same data or (replica, points, features) when each has its own; `y` likewise. `order`
+    holds one generator a replica: each shuffles its own data anew every epoch. `loss` gives one number a replica. The
+    last batch of an epoch is smaller when the points do not divide. `on_epoch(epoch, losses)` is called after each
+    epoch with the (replica,) mean losses; an exception that it raises ends the training.
 
     >>> from chebact.networks import ResidualMLP
     >>> seeded = lambda: [torch.Generator().manual_seed(seed) for seed in range(4)]
@@ -109,7 +118,7 @@ def train_epoch_(
         losses = loss(network(batch_x), batch_y)
         if losses.shape != batch_x.shape[:1]:
             raise ValueError(f"loss must give one number a replica, ({batch_x.shape[0]},); got {tuple(losses.shape)}")
-        losses.sum().backward()
+        torch.autograd.backward(losses.sum())
         optimizer.step()
         total = total + losses.detach() * batch_x.shape[1]
         points += batch_x.shape[1]
@@ -141,7 +150,7 @@ def predict_replicas(network: nn.Module, x: Tensor, replicas: int, batch_size: i
     was_training = network.training
     network.eval()
     try:
-        portions = per_replica(x, replicas, "x").split(batch_size, dim=1)
+        portions = torch.split(per_replica(x, replicas, "x"), batch_size, dim=1)
         return torch.cat([network(portion) for portion in portions], dim=1)
     finally:
         network.train(was_training)

@@ -1,8 +1,9 @@
 """The synthetic experiment: eleven networks, seven data sets, two noise levels, ten seeds each.
 
-A cohort is one network on one data set at one noise level, with all its seeds. Cohorts of one network are trained together,
-as replicas of one batched network, in groups that follow from the request alone. No replica's result depends on its
-companions, to the last bit (``padded_count`` says what that takes), so a folder may be filled in any number of requests.
+A cohort is one network on one data set at one noise level, with all its seeds. Cohorts of one network are trained
+together, as replicas of one batched network, in groups that follow from the request alone. No replica's result
+depends on its companions, to the last bit (`padded_count` says what that takes), so a folder may be filled in any
+number of requests.
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ class SyntheticRequest:
         return sorted(groups, key=cost, reverse=True)
 
     def groups_of(self, model: str) -> Iterator[list[SyntheticCohort]]:
+        """The groups of one model, of at most `TOGETHER` replicas unless a single cohort has more."""
         cohorts = [
             SyntheticCohort(model, dataset, float(noise), self.recipes, self.seeds, self.epochs)
             for noise in dict.fromkeys(self.noise)
@@ -62,29 +64,38 @@ def cost(group: Sequence[SyntheticCohort]) -> int:
 
 @dataclass(frozen=True)
 class Done:
-    """A group is trained and written: its records, and how far the whole request is (0 to 1)."""
+    """A group is trained and written: its records, the cohorts done so far, and how far the whole request is (0 to
+    1).
+    """
 
     records: list[Record]
+    cohorts: int
     fraction: float
 
 
 def run_synthetic(
     request: SyntheticRequest, results: Path, *, workers: int | None = None, dask: str | None = None
 ) -> Iterator[Done]:
-    """Train what is missing in the results folder and write the records; yields after every group, what was there first."""
+    """Train what is missing in the results folder and write the records; yields after every group, what was there
+    first.
+    """
     groups = request.groups()
-    missing = [group for group in groups if not all([holds(cohort.path(results), as_plain(cohort)) for cohort in group])]
-    done, total = sum(map(cost, groups)) - sum(map(cost, missing)), sum(map(cost, groups))
-    yield Done([], done / total)
+    there = {cohort: holds(cohort.path(results), as_plain(cohort)) for group in groups for cohort in group}
+    missing = [group for group in groups if not all(there[cohort] for cohort in group)]
+    total, open_cost = sum(map(cost, groups)), sum(map(cost, missing))
+    yield Done([], sum(there.values()), 1 - open_cost / total)
     for group, records in run_all(records_of, missing, workers=workers, dask=dask):
         for cohort, record in zip(group, records, strict=True):
             write_record(cohort.path(results), record)
-        done += cost(group)
-        yield Done(records, done / total)
+            there[cohort] = True
+        open_cost -= cost(group)
+        yield Done(records, sum(there.values()), 1 - open_cost / total)
 
 
 def records_of(group: Sequence[SyntheticCohort]) -> tuple[Sequence[SyntheticCohort], list[Record]]:
-    """Train a group. It is the whole group even where some of its records are there: what is trained together is fixed."""
+    """Train a group. It is the whole group even where some of its records are there: what is trained together is
+    fixed.
+    """
     created, start = datetime.now(UTC).isoformat(timespec="seconds"), time.perf_counter()
     results = train_together(group)
     seconds, together = round(time.perf_counter() - start, 1), sum(cohort.seeds for cohort in group)

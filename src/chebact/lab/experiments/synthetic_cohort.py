@@ -25,7 +25,9 @@ CURVE_POINTS = 30
 
 @dataclass(frozen=True)
 class SyntheticCohort:
-    """The spec of one record: a network, a data set, a noise level, all seeds. The settings are the paper's by default."""
+    """The spec of one record: a network, a data set, a noise level, all seeds. The settings are the paper's by
+    default.
+    """
 
     model: str
     dataset: str
@@ -74,13 +76,17 @@ def train_together(cohorts: Sequence[SyntheticCohort]) -> list[dict[str, Any]]:
     spare = padded_count(len(replicas)) - len(replicas)
     everyone = [*cohorts, *([with_seeds(cohorts[0], spare)] if spare else [])]
     network, run = train(everyone)
-    predicted = predict_replicas(network, stacked(everyone, [cohort.data("test")[0] for cohort in everyone]), len(run.failed))
+    predicted = predict_replicas(
+        network, stacked(everyone, [cohort.data("test")[0] for cohort in everyone]), len(run.failed)
+    )
     slices = [plotted_slice(cohort.dataset, SLICE_POINTS, cohort.recipes)[0] for cohort in everyone]
     drawn = predict_replicas(network, stacked(everyone, slices), len(run.failed))
     results, first = [], 0
     for cohort in cohorts:
         own = slice(first, first + cohort.seeds)
-        results.append(results_of(cohort, ReplicaRun(run.losses[:, own], run.failed[own]), predicted[own], drawn[first]))
+        results.append(
+            results_of(cohort, ReplicaRun(run.losses[:, own], run.failed[own]), predicted[own], drawn[first])
+        )
         first += cohort.seeds
     return results
 
@@ -88,8 +94,9 @@ def train_together(cohorts: Sequence[SyntheticCohort]) -> list[dict[str, Any]]:
 def padded_count(replicas: int) -> int:
     """Round up to whole vector registers, so that no replica's result depends on its companions, to the last bit.
 
-    torch computes what is left over after the last whole pair of registers by other instructions, which round differently.
-    With a multiple of 16 floats (32 with AVX-512) in every tensor nothing is left over. A test holds us to it.
+    torch computes what is left over after the last whole pair of registers by other instructions, which round
+    differently. With a multiple of 16 floats (32 with AVX-512) in every tensor nothing is left over. A test holds us
+    to it.
     """
     lanes = 32 if "AVX512" in torch.backends.cpu.get_cpu_capability() else 16
     return -(-replicas // lanes) * lanes
@@ -111,7 +118,7 @@ def train(cohorts: Sequence[SyntheticCohort]) -> tuple[ResidualMLP, ReplicaRun]:
         used_features=[DATASETS[cohort.dataset].features for cohort in cohorts for _ in range(cohort.seeds)],
         generator=[generator for cohort in cohorts for generator in cohort.generators("start")],
     )
-    rates = {"lr": settings.learning_rate, "momentum": settings.momentum, "weight_decay": settings.weight_decay}
+    lr, momentum, decay = settings.learning_rate, settings.momentum, settings.weight_decay
     run = train_replicas_(
         network,
         stacked(cohorts, [x for x, _ in data]),
@@ -119,13 +126,13 @@ def train(cohorts: Sequence[SyntheticCohort]) -> tuple[ResidualMLP, ReplicaRun]:
         order=[generator for cohort in cohorts for generator in cohort.generators("order")],
         epochs=settings.epochs,
         batch_size=settings.batch_size,
-        optimizer=partial(paper_sgd, **rates),
+        optimizer=partial(paper_sgd, lr=lr, momentum=momentum, weight_decay=decay),
     )
     return network, run
 
 
 def stacked(cohorts: Sequence[SyntheticCohort], tensors: Sequence[Tensor], columns: int = COLUMNS) -> Tensor:
-    """Each cohort's (points, features) once a seed, with zero columns up to ``columns``: (replica, points, columns)."""
+    """Each cohort's (points, features) once a seed, with zero columns up to `columns`: (replica, points, columns)."""
     wide = [torch.nn.functional.pad(tensor, (0, columns - tensor.shape[1])) for tensor in tensors]
     return torch.cat([x.expand(cohort.seeds, *x.shape) for cohort, x in zip(cohorts, wide, strict=True)])
 
@@ -136,7 +143,12 @@ def results_of(cohort: SyntheticCohort, run: ReplicaRun, predicted: Tensor, draw
     failed = run.failed | ~rmse.isfinite()
     return {
         "seeds": [
-            {"seed": seed, "rmse": number(rmse[seed], failed[seed]), "nan": bool(failed[seed]), "loss": number(loss, failed[seed])}
+            {
+                "seed": seed,
+                "rmse": number(rmse[seed], failed[seed]),
+                "nan": bool(failed[seed]),
+                "loss": number(loss, failed[seed]),
+            }
             for seed, loss in enumerate(run.losses[-1])
         ],
         "curve": curve(run, failed),

@@ -1,0 +1,183 @@
+"""The commands of the synthetic experiment."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+from rich.console import Console
+
+from chebact.data.synthetic import DATASETS, RecipeForm
+from chebact.lab import LabError
+from chebact.lab.experiments.synthetic import SyntheticRequest, run_synthetic
+from chebact.lab.progress import show_progress
+from chebact.lab.report.agreement import agreement_of, as_lines
+from chebact.lab.report.documents import update_document
+from chebact.lab.report.synthetic import Row, as_csv, as_json, rows_of, tables_of
+from chebact.lab.report.synthetic_tables import LEGEND, as_markdown, as_tables, caption
+from chebact.lab.store import records_under
+from chebact.networks.residual_mlp import ARCHITECTURES
+
+__all__ = ["report", "reproduce", "run"]
+
+Several = Parameter(consume_multiple=True)
+RESULTS = Path("results/synthetic")
+
+
+def run(
+    *,
+    models: Annotated[tuple[str, ...], Several] = tuple(ARCHITECTURES),
+    datasets: Annotated[tuple[str, ...], Several] = tuple(DATASETS),
+    noise: Annotated[tuple[float, ...], Several] = (0.01, 0.04),
+    seeds: int = 10,
+    recipes: RecipeForm = "paper",
+    epochs: int = 300,
+    results: Path = RESULTS,
+    workers: int | None = None,
+    dask: str | None = None,
+) -> None:
+    """Train what is missing in the results folder. Stop it at any moment; the same command goes on from there.
+
+    Parameters
+    ----------
+    models
+        Networks of the paper's table.
+    datasets
+        Data sets of the paper.
+    noise
+        Deviations of the noise on the training targets.
+    seeds
+        Trainings of each network on each data set.
+    recipes
+        The recipes as the paper prints them, or as the published figures were made.
+    epochs
+        Passes over the data.
+    results
+        Folder of the records.
+    workers
+        Processes of one thread each; as many as there are cores by default.
+    dask
+        Address of a Dask scheduler whose workers are to do the training.
+    """
+    train(SyntheticRequest(models, datasets, noise, seeds, recipes, epochs), results, workers, dask)
+
+
+def train(request: SyntheticRequest, results: Path, workers: int | None, dask: str | None) -> None:
+    """Run a request under a progress bar, on the error stream."""
+    console = Console(stderr=True)
+    cohorts = sum(len(group) for group in request.groups())
+    steps = run_synthetic(request, results, workers=workers, dask=dask)
+    show_progress(((step.records, step.cohorts, step.fraction) for step in steps), cohorts, console)
+
+
+def report(
+    *,
+    results: Path = RESULTS,
+    recipes: RecipeForm | None = None,
+    noise: Annotated[tuple[float, ...], Several] = (),
+    markdown: Path | None = None,
+    csv: Path | None = None,
+    json: Path | None = None,
+    update: Annotated[tuple[Path, ...], Several] = (),
+) -> None:
+    """Show the tables that the records give, each cell beside the published one.
+
+    Parameters
+    ----------
+    results
+        Folder of the records.
+    recipes
+        Only the tables of this form of the recipes.
+    noise
+        Only the tables of these noise levels.
+    markdown
+        Write the tables to this file as Markdown.
+    csv
+        Write the rows to this file as comma-separated values.
+    json
+        Write the rows to this file as JSON.
+    update
+        Documents whose marked blocks are to be filled from the records.
+    """
+    rows = [
+        row
+        for row in rows_of(records_under(results))
+        if recipes in (None, row.recipes) and (not noise or row.noise in noise)
+    ]
+    if not rows:
+        raise LabError(f"no synthetic records below {results} are of that kind")
+    show(rows)
+    sections = sections_of(rows)
+    for path, text in ((markdown, "\n".join(sections.values())), (csv, as_csv(rows)), (json, as_json(rows))):
+        if path is not None:
+            write(path, text)
+    for document in update:
+        update_document(document, sections)
+
+
+def show(rows: Sequence[Row], console: Console | None = None) -> None:
+    """Print the tables and how they agree with the paper."""
+    console = console or Console()
+    for (recipes, noise), table in tables_of(rows).items():
+        console.print(caption(recipes, noise, table), highlight=False)
+        for half in as_tables(table):
+            console.print(half)
+        console.print(f"({LEGEND.format('*', '!')})\n", highlight=False)
+    for recipes in dict.fromkeys(row.recipes for row in rows):
+        console.print(f"Against the paper, {recipes} recipes:", highlight=False)
+        own = [row for row in rows if row.recipes == recipes]
+        console.print("\n".join(as_lines(agreement_of(own))), highlight=False)
+
+
+def sections_of(rows: Sequence[Row]) -> dict[str, str]:
+    """The generated blocks by name: `synthetic-<recipes>-<noise>` and `synthetic-<recipes>-agreement`."""
+    sections = {
+        f"synthetic-{recipes}-{noise:g}": as_markdown(table) for (recipes, noise), table in tables_of(rows).items()
+    }
+    for recipes in dict.fromkeys(row.recipes for row in rows):
+        own = [row for row in rows if row.recipes == recipes]
+        sections[f"synthetic-{recipes}-agreement"] = "\n".join(as_lines(agreement_of(own))) + "\n"
+    return sections
+
+
+def write(path: Path, text: str) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise LabError(f"cannot write {path}: {error.strerror}") from error
+
+
+def reproduce(
+    *,
+    full: bool = False,
+    recipes: RecipeForm = "released",
+    results: Path | None = None,
+    json: Path | None = None,
+    workers: int | None = None,
+    dask: str | None = None,
+) -> None:
+    """Train the paper's synthetic tables anew and show them: noise 0.01 with three seeds, or with --full all of them.
+
+    Parameters
+    ----------
+    full
+        Both noise levels and ten seeds: 1,540 trainings.
+    recipes
+        As the published figures were made, or as the paper prints them.
+    results
+        Folder of the records.
+    json
+        Write the rows to this file as JSON.
+    workers
+        Processes of one thread each; as many as there are cores by default.
+    dask
+        Address of a Dask scheduler whose workers are to do the training.
+    """
+    request = SyntheticRequest(recipes=recipes)
+    folder = results or Path("results/reproduce-full" if full else "results/reproduce")
+    train(request if full else replace(request, noise=(0.01,), seeds=3), folder, workers, dask)
+    report(results=folder, recipes=recipes, json=json)

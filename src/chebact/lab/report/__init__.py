@@ -1,0 +1,1 @@
+"""Tables, figures and the page: they read records, and never train."""

@@ -1,0 +1,89 @@
+"""How well our cells agree with the published ones, counted and with every exception named."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from chebact.lab.published import SEEDS
+from chebact.lab.report.synthetic import Row, marks, tables_of
+
+__all__ = ["Agreement", "agreement_of", "as_lines"]
+
+DEVIATIONS = 2.0
+EXPLODED = 8  # of ten published seeds
+SUBJECT = "cl-extrapolate"
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Rows of one form of the recipes, sorted by whether they agree.
+
+    `near`: our mean is at most two of the paper's deviations above the paper's mean; `far`: the other cells that the
+    paper prints without NaN. `exploded`: at least 8 of the paper's ten turned NaN and most of ours did; `held`: most
+    of ours did not. `best` and `paper_best`: columns in which CL-extrapolate is among the two best.
+    """
+
+    near: list[Row]
+    far: list[Row]
+    exploded: list[Row]
+    held: list[Row]
+    best: int
+    paper_best: int
+
+
+def agreement_of(rows: Sequence[Row]) -> Agreement:
+    """Compare the rows that the paper has a cell for."""
+    printed = [row for row in rows if row.paper_mean is not None]
+    blown = [row for row in rows if row.paper_nan is not None and row.paper_nan >= EXPLODED]
+    return Agreement(
+        near=[row for row in printed if is_near(row)],
+        far=[row for row in printed if not is_near(row)],
+        exploded=[row for row in blown if row.nan > row.seeds / 2],
+        held=[row for row in blown if row.nan <= row.seeds / 2],
+        best=times_best(rows, of_paper=False),
+        paper_best=times_best(rows, of_paper=True),
+    )
+
+
+def is_near(row: Row) -> bool:
+    if row.nan or row.mean is None or row.paper_mean is None or row.paper_std is None:
+        return False
+    return row.mean <= row.paper_mean + DEVIATIONS * row.paper_std
+
+
+def times_best(rows: Sequence[Row], *, of_paper: bool) -> int:
+    marked = [marks(table, of_paper=of_paper) for table in tables_of(rows).values()]
+    return sum(mark == "best" for table in marked for (model, _), mark in table.items() if model == SUBJECT)
+
+
+def as_lines(agreement: Agreement) -> list[str]:
+    """The comparison in sentences, one exception a line."""
+    near, printed = agreement.near, len(agreement.near) + len(agreement.far)
+    own = [row for row in [*near, *agreement.far] if row.model == SUBJECT]
+    own_near = sum(row in near for row in own)
+    blown = len(agreement.exploded) + len(agreement.held)
+    lines = [
+        f"- Within two of the paper's deviations of its mean, or better: {len(near)} of {printed} cells.",
+        f"- CL-extrapolate alone: {own_near} of {len(own)}; among the two best in {agreement.best} columns"
+        f" (in the paper in {agreement.paper_best}).",
+        f"- Of the {blown} cells where the paper has {EXPLODED} or more NaN of {SEEDS}, most of ours are NaN in"
+        f" {len(agreement.exploded)}.",
+    ]
+    lines += [f"- Exception: {where(row)}: {exception(row)}." for row in agreement.far]
+    lines += [
+        f"- No explosion: {where(row)}: {row.nan}/{row.seeds} NaN, published {row.paper_nan}/{SEEDS}."
+        for row in agreement.held
+    ]
+    return lines
+
+
+def where(row: Row) -> str:
+    return f"{row.model} on {row.dataset} at {row.noise:g}"
+
+
+def exception(row: Row) -> str:
+    if row.nan or row.mean is None or row.paper_mean is None or row.paper_std is None:
+        return f"{row.nan}/{row.seeds} NaN, published {row.paper_mean} ± {row.paper_std}"
+    away = (row.mean - row.paper_mean) / row.paper_std
+    return f"{row.mean:.4f}, published {row.paper_mean} ± {row.paper_std}, {away:.1f} deviations above"

@@ -1,0 +1,109 @@
+"""The synthetic tables as data: one row a cell, ours beside the published one, and which cells stand out."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import Literal
+
+from chebact.data.synthetic import DATASETS
+from chebact.lab.published import SYNTHETIC, published
+from chebact.lab.stats import summarize
+from chebact.lab.store import Record
+from chebact.networks.residual_mlp import ARCHITECTURES
+
+__all__ = ["Row", "as_csv", "as_json", "decimals", "marks", "rows_of", "tables_of"]
+
+Mark = Literal["best", "worst"]
+BEST, WORST = 2, 4  # how many of a column the paper marks at either end
+
+
+@dataclass(frozen=True)
+class Row:
+    """One cell. `mean` and `std` are over the seeds that stayed finite; `paper_*` is None where the paper has no
+    cell.
+    """
+
+    model: str
+    dataset: str
+    noise: float
+    recipes: str
+    seeds: int
+    mean: float | None
+    std: float | None
+    nan: int
+    paper_mean: float | None
+    paper_std: float | None
+    paper_nan: int | None
+
+
+def rows_of(records: Iterable[Record]) -> list[Row]:
+    """The rows of synthetic records, in the paper's order of noise, models and data sets."""
+    rows = [row_of(record) for record in records if record.experiment == "synthetic"]
+    models, datasets = list(ARCHITECTURES), list(DATASETS)
+    return sorted(rows, key=lambda row: (row.recipes, row.noise, models.index(row.model), datasets.index(row.dataset)))
+
+
+def row_of(record: Record) -> Row:
+    spec, ours = record.spec, summarize(seed["rmse"] for seed in record.results["seeds"])
+    cell = published(spec["model"], spec["dataset"], spec["noise"])
+    theirs = (None, None, None) if cell is None else (cell.mean, cell.std, cell.nan)
+    where = (spec["model"], spec["dataset"], spec["noise"], spec["recipes"])
+    return Row(*where, ours.seeds, ours.mean, ours.std, ours.nan, *theirs)
+
+
+def tables_of(rows: Iterable[Row]) -> dict[tuple[str, float], list[Row]]:
+    """The rows of each table: one table a form of the recipes and a noise level."""
+    tables: dict[tuple[str, float], list[Row]] = {}
+    for row in rows:
+        tables.setdefault((row.recipes, row.noise), []).append(row)
+    return tables
+
+
+def as_json(rows: Sequence[Row]) -> str:
+    """A JSON list, one object a row, null where there is nothing."""
+    return json.dumps([asdict(row) for row in rows], indent=1, allow_nan=False) + "\n"
+
+
+def as_csv(rows: Sequence[Row]) -> str:
+    """Comma-separated rows under a line of names, empty where there is nothing."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(field.name for field in fields(Row))
+    writer.writerows(asdict(row).values() for row in rows)
+    return text.getvalue()
+
+
+def decimals(dataset: str, noise: float) -> int:
+    """How many decimals the paper prints in this column; 4 where it has none."""
+    printed = [
+        cell.decimals
+        for (_, name, level), cell in SYNTHETIC.items()
+        if (name, level) == (dataset, noise) and not cell.nan
+    ]
+    return max(printed, default=4)
+
+
+def marks(rows: Sequence[Row], *, of_paper: bool = False) -> dict[tuple[str, str], Mark]:
+    """The cells (model, dataset) of one table that stand out: in each column the two best means and the four worst.
+
+    As in the paper, a model with any NaN in the table takes no part, and equal printed numbers share a mark.
+    `of_paper` marks the published numbers of these rows in place of ours.
+    """
+    exploded = {row.model for row in rows if (row.paper_nan if of_paper else row.nan)}
+    found: dict[tuple[str, str], Mark] = {}
+    for dataset in {row.dataset for row in rows}:
+        column = {}
+        for row in rows:
+            mean = row.paper_mean if of_paper else row.mean
+            if row.dataset == dataset and row.model not in exploded and mean is not None:
+                column[row.model] = round(mean, decimals(dataset, row.noise))
+        for model, mean in column.items():
+            if sum(other < mean for other in column.values()) < BEST:
+                found[model, dataset] = "best"
+            elif sum(other > mean for other in column.values()) < WORST:
+                found[model, dataset] = "worst"
+    return found

@@ -1,0 +1,31 @@
+"""What all tests share: the kernels that run on this machine."""
+
+from collections.abc import Callable
+
+import pytest
+import torch
+
+from chebact import kernels
+from chebact.basis import Basis
+
+CPU = torch.device("cpu")
+RUNNING = [name for name in kernels.NAMES if kernels.why_not(name, CPU, Basis(3)) is None]
+
+
+@pytest.fixture(params=RUNNING)
+def kernel(request):
+    """The name of a kernel that runs here; within the test it is the one asked for."""
+    with kernels.use(request.param):
+        yield request.param
+
+
+@pytest.fixture
+def must_serve(kernel) -> Callable[..., None]:
+    """A function that leaves the test, with the reason, where the kernel does not serve a basis."""
+
+    def check(degree: int, tails: str = "extrapolate", **choices) -> None:
+        reason = kernels.why_not(kernel, CPU, Basis(degree, tails, **choices))
+        if reason is not None:
+            pytest.skip(f"{kernel}: {reason}")
+
+    return check
