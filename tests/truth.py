@@ -15,6 +15,8 @@ def exact_nodes(degree, interval=(-1.0, 1.0)):
     count = degree + 1
     a, b = mpf(interval[0]), mpf(interval[1])
     unit = [mp.cos((2 * k - 1) * mp.pi / (2 * count)) / mp.cos(mp.pi / (2 * count)) for k in range(1, count + 1)]
+    if degree % 2 == 0:
+        unit[degree // 2] = mpf(0)  # where the cosine of pi / 2 is rounded to almost nothing
     inner = [(a + b) / 2 + (b - a) / 2 * x for x in unit[1:-1]]
     return [b, *inner, a]
 

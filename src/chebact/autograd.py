@@ -40,8 +40,7 @@ class Evaluate(Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Any:
         x, values = ctx.saved_tensors
-        for_x, for_values = Gradients.apply(x, grad, values, ctx.basis, ctx.channel_dim, ctx.replicated)
-        return for_x, for_values, None, None, None
+        return *gradients(x, grad, values, ctx.basis, ctx.channel_dim, ctx.replicated), None, None, None
 
     @staticmethod
     def jvp(ctx: Any, x_t: Tensor | None, values_t: Tensor | None, *_: Any) -> Tensor:
@@ -131,6 +130,28 @@ class Gradients(Function):
         merged = (x.flatten(0, 1), grad.flatten(0, 1), values.flatten(0, 1))
         for_x, for_values = Gradients.apply(*merged, basis, channel_dim, True)
         return (for_x.unflatten(0, (batch, -1)), for_values.unflatten(0, (batch, -1))), (0, 0)
+
+
+def evaluate(x: Tensor, values: Tensor, basis: Basis, channel_dim: int, replicated: bool) -> Tensor:
+    """`Evaluate`, by the short way where no function transform is under way.
+
+    `Function.apply` looks up the signature of `forward` at every call, which costs as much as a small activation.
+    """
+    if torch._C._are_functorch_transforms_active():
+        result: Tensor = Evaluate.apply(x, values, basis, channel_dim, replicated)
+    else:
+        result = super(Function, Evaluate).apply(x, values, basis, channel_dim, replicated)
+    return result
+
+
+def gradients(
+    x: Tensor, grad: Tensor, values: Tensor, basis: Basis, channel_dim: int, replicated: bool
+) -> tuple[Tensor, Tensor]:
+    """`Gradients`, or the kernel itself where no derivative of it can be asked for."""
+    if torch.is_grad_enabled() or torch._C._are_functorch_transforms_active() or _wrapped(x, grad, values):
+        result: tuple[Tensor, Tensor] = Gradients.apply(x, grad, values, basis, channel_dim, replicated)
+        return result
+    return kernels.gradients(x, grad, values, basis, channel_dim, replicated)
 
 
 def _wrapped(*tensors: Tensor) -> bool:

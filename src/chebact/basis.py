@@ -59,8 +59,15 @@ class Basis:
         fields = (self.degree, self.tails, self.regression_nodes, a.hex(), b.hex(), self.parameters, self.order)
         object.__setattr__(self, "key", "/".join(str(each) for each in fields))
 
+    def __hash__(self) -> int:
+        return hash(self.key)  # a text remembers its hash
+
     def derivative(self) -> Basis:
         """The basis of the derivatives of these functions."""
+        return self._derivative
+
+    @cached_property
+    def _derivative(self) -> Basis:
         return basis_of(replace(self, order=self.order + 1))
 
     @property

@@ -22,7 +22,7 @@ def whole_number(name: str, given: Any, *, least: int, most: int | None = None) 
         raise TypeError(f"{name} must be a whole number, but {_described(given)} came") from None
     if number < least or (most is not None and number > most):
         wanted = f"at least {least}" if most is None else f"between {least} and {most}"
-        raise ValueError(f"{name} must be {wanted}, but {number} came")
+        raise ValueError(f"{name} must be {wanted}, but {_shortened(number)} came")
     return number
 
 
@@ -73,5 +73,11 @@ def finite_number(name: str, given: Any) -> float:
 
 
 def _described(given: Any) -> str:
+    return f"{type(given).__name__} {_shortened(given)}"
+
+
+def _shortened(given: Any) -> str:
+    if isinstance(given, int) and given.bit_length() > 200:  # Python itself refuses to write some of these out
+        return f"{'-' if given < 0 else ''}2^{given.bit_length() - 1} or more"
     text = repr(given)
-    return f"{type(given).__name__} {text if len(text) <= 60 else text[:57] + '...'}"
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -9,12 +9,13 @@ import torch
 from torch.autograd import forward_ad
 
 from chebact import compiled
-from chebact.autograd import Evaluate
+from chebact.autograd import evaluate
 from chebact.basis import Basis, basis_of
 from chebact.checks import Interval, degree_of, interval_of, regression_nodes_of, tails_of
 from chebact.kernels import evaluate as run_kernel
 from chebact.kernels.reference import broadcast, plain
 
+_REAL = frozenset((torch.float64, torch.float32, torch.bfloat16, torch.float16))
 _OWN_TYPES = (torch.Tensor, torch.nn.Parameter)
 
 
@@ -100,14 +101,13 @@ def apply_basis(
         return _in_plain_torch(x, values, basis, axis, replicated)
     if torch.compiler.is_compiling():
         return compiled.evaluate(x, values, basis.key, axis, replicated)
-    if inplace and _nothing_is_recorded(x, values):
-        return run_kernel(x, values, basis, axis, replicated, inplace=True)
-    result: torch.Tensor = Evaluate.apply(x, values, basis, axis, replicated)
-    return result
+    if _nothing_is_recorded(x, values):
+        return run_kernel(x, values, basis, axis, replicated, inplace=inplace)
+    return evaluate(x, values, basis, axis, replicated)
 
 
 def _nothing_is_recorded(x: torch.Tensor, values: torch.Tensor) -> bool:
-    """Whether no derivative of any kind is being taken, so that x may be overwritten."""
+    """Whether no derivative of any kind is being taken: then the kernel is all there is to call, and x may go."""
     if torch.is_grad_enabled() and (x.requires_grad or values.requires_grad):
         return False
     return forward_ad._current_level < 0 and not torch._C._are_functorch_transforms_active()
@@ -115,6 +115,9 @@ def _nothing_is_recorded(x: torch.Tensor, values: torch.Tensor) -> bool:
 
 def check_tensors(x: Any, values: Any, name: str) -> None:
     """Both are real floating-point tensors on one device, and `values` have two or three axes."""
+    if type(x) in _OWN_TYPES and type(values) in _OWN_TYPES and x.dtype in _REAL and values.dtype in _REAL and x.device == values.device:
+        if x.layout == torch.strided and values.dim() in (2, 3):
+            return
     for label, tensor in (("x", x), (name, values)):
         if not isinstance(tensor, torch.Tensor):
             raise TypeError(f"{label} must be a tensor, but {type(tensor).__name__} came")

@@ -31,10 +31,10 @@ def nodes(
     >>> nodes(3)
     tensor([ 1.0000,  0.4142, -0.4142, -1.0000], dtype=torch.float64)
     """
+    if not isinstance(dtype, torch.dtype) or not dtype.is_floating_point:
+        raise TypeError(f"dtype must be a floating-point torch.dtype, but {dtype} came")
     exact = exact_nodes(degree_of(degree), interval_of(interval))
-    if dtype != torch.float64:  # float() rounds to float64 first; going through NumPy's float32 rounds a second time
-        return torch.tensor([float(x) for x in exact], dtype=torch.float64).to(dtype=dtype, device=device)
-    return torch.tensor([float(x) for x in exact], dtype=dtype, device=device)
+    return torch.tensor([float(x) for x in exact], dtype=torch.float64, device=device).to(dtype)
 
 
 def stretch(degree: int) -> float:

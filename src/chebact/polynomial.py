@@ -6,11 +6,12 @@ Values are heights at `nodes(degree)`, from the right end to the left, in the la
 from __future__ import annotations
 
 import math
+import sys
 from typing import Any
 
 import torch
 
-from chebact.autograd import Evaluate
+from chebact.autograd import evaluate
 from chebact.basis import Basis, basis_of, chebyshev_at_nodes
 from chebact.checks import Interval, degree_of, finite_number, interval_of, whole_number
 from chebact.functional import make_basis
@@ -54,8 +55,7 @@ def polynomial(
         raise TypeError("x must be a floating-point tensor")
     order = whole_number("derivative", derivative, least=0, most=degree + 1)
     basis = basis_of(Basis(degree, "none", interval=interval_of(interval), order=order))
-    result: torch.Tensor = Evaluate.apply(x, values[None], basis, 0, False)
-    return result
+    return evaluate(x, values[None], basis, 0, False)
 
 
 def end_slopes(
@@ -96,7 +96,8 @@ def error_bound(
     if size == 0.0:
         return 0.0
     logarithm = math.log(size) - (count - 1) * math.log(2) - math.lgamma(count + 1) + count * math.log((b - a) / 2)
-    return math.exp(logarithm + (count * math.log(stretch(degree)) if stretched else 0.0))
+    logarithm += count * math.log(stretch(degree)) if stretched else 0.0
+    return math.exp(logarithm) if logarithm < math.log(sys.float_info.max) else math.inf
 
 
 def _degree(numbers: Any, name: str) -> int:

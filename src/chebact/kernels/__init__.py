@@ -12,7 +12,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import cache
+from functools import cache, lru_cache
 from importlib import import_module
 from typing import Protocol, cast
 
@@ -20,7 +20,7 @@ import torch
 
 from chebact.basis import Basis
 from chebact.kernels import reference
-from chebact.kernels.layout import dense, sizes_of
+from chebact.kernels.layout import Sizes, prepared
 
 NAMES = ("cpu", "gpu", "reference")  # in the order of preference
 
@@ -30,18 +30,30 @@ _said: set[str] = set()
 
 
 class Kernel(Protocol):
-    """What a kernel module provides; tensors are (replica, outer, channel, inner) and contiguous."""
+    """What a kernel module provides.
+
+    x, grad and out lie alike in memory, as a contiguous (replica, outer, channel, inner) of these `sizes`; values are
+    contiguous rows of degree + 1 numbers, one a replica and channel.
+    """
 
     name: str
 
     def why_not(self, device: torch.device, basis: Basis) -> str | None:
         """Why it cannot run for tensors on this device, or None."""
 
-    def evaluate(self, x: torch.Tensor, values: torch.Tensor, basis: Basis, out: torch.Tensor) -> None:
+    def evaluate(
+        self, x: torch.Tensor, values: torch.Tensor, basis: Basis, sizes: Sizes, out: torch.Tensor
+    ) -> None:
         """The activation of x into `out`."""
 
     def gradients(
-        self, x: torch.Tensor, grad: torch.Tensor, values: torch.Tensor, basis: Basis, out: torch.Tensor
+        self,
+        x: torch.Tensor,
+        grad: torch.Tensor,
+        values: torch.Tensor,
+        basis: Basis,
+        sizes: Sizes,
+        out: torch.Tensor,
     ) -> torch.Tensor:
         """The gradient of x into `out`; returns that of the values."""
 
@@ -73,13 +85,18 @@ def asked_for() -> str | None:
 
 def choose(device: torch.device, basis: Basis) -> Kernel:
     """The kernel that serves tensors on `device`: the one asked for by name, or the first that can."""
-    name = asked_for()
-    if name is not None:
-        reason = why_not(name, device, basis)
-        if reason is not None:
-            raise KernelUnavailableError(f"the kernel {name!r} was asked for and cannot run: {reason}")
-        return _module(name)
-    return next(_module(each) for each in NAMES if why_not(each, device, basis) is None)
+    return _chosen(asked_for(), device.type, basis)
+
+
+@lru_cache(maxsize=1024)
+def _chosen(name: str | None, device_type: str, basis: Basis) -> Kernel:
+    device = torch.device(device_type)
+    if name is None:
+        return next(_module(each) for each in NAMES if why_not(each, device, basis) is None)
+    reason = why_not(name, device, basis)
+    if reason is not None:
+        raise KernelUnavailableError(f"the kernel {name!r} was asked for and cannot run: {reason}")
+    return _module(name)
 
 
 def why_not(name: str, device: torch.device, basis: Basis) -> str | None:
@@ -94,14 +111,16 @@ def evaluate(
 
     `channel_dim` counts all axes of x, `replicated` says that the first one is the replica axis.
     """
-    given, rows, heights = _prepared(x, values, channel_dim, replicated)
-    direct = given.dtype == x.dtype and given.data_ptr() == x.data_ptr()
-    out = x if inplace and direct else torch.empty_like(given)
+    given, layout = prepared(x, values, channel_dim, replicated)
+    out = x if inplace and given is x else torch.empty_like(given)
     if x.numel():
         kernel = choose(x.device, basis)
-        out_rows = _rows(out, rows.shape)
-        _run(kernel, lambda k: k.evaluate(rows, heights, basis, out_rows))
-    if inplace and not direct:
+        heights = _heights(values, layout.dtype)
+        try:
+            kernel.evaluate(given, heights, basis, layout.sizes, out)
+        except Exception as error:
+            _fall_back(kernel, error).evaluate(given, heights, basis, layout.sizes, out)
+    if inplace and given is not x:
         return x.copy_(out)
     return out if out.dtype == x.dtype else out.to(x.dtype)
 
@@ -110,50 +129,35 @@ def gradients(
     x: torch.Tensor, grad: torch.Tensor, values: torch.Tensor, basis: Basis, channel_dim: int, replicated: bool
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """The gradients of x and of the values, in their types, from that of sigma(x)."""
-    given, rows, heights = _prepared(x, values, channel_dim, replicated)
-    same_layout = torch.empty_like(given)
-    if grad.stride() == given.stride() and grad.dtype == given.dtype and grad.shape == given.shape:
-        same_layout = grad
-    else:
-        same_layout.copy_(grad)
-    out = torch.empty_like(given)
     if not x.numel():
         return torch.empty_like(x), torch.zeros_like(values)
-    kernel, shape = choose(x.device, basis), rows.shape
-    grad_rows, out_rows = _rows(same_layout, shape), _rows(out, shape)
-    for_values = _run(kernel, lambda k: k.gradients(rows, grad_rows, heights, basis, out_rows))
-    return out.to(x.dtype), for_values.reshape(values.shape).to(values.dtype)
-
-
-def _prepared(
-    x: torch.Tensor, values: torch.Tensor, channel_dim: int, replicated: bool
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """x dense in the type to compute in, the same as (replica, outer, channel, inner), and the values to match."""
-    dtype = torch.promote_types(torch.promote_types(x.dtype, values.dtype), torch.float32)
-    given = dense(x if x.dtype == dtype else x.to(dtype))
-    shared = values.shape[-2] == 1
-    sizes = sizes_of(given, channel_dim, replicated=replicated, shared=shared)
-    if sizes is None:
-        given = given.contiguous()
-        sizes = sizes_of(given, channel_dim, replicated=replicated, shared=shared)
-        assert sizes is not None
-    heights = values.to(dtype).reshape(sizes.replicas, sizes.channels, values.shape[-1]).contiguous()
-    return given, _rows(given, sizes), heights
-
-
-def _rows(x: torch.Tensor, sizes: tuple[int, ...] | torch.Size) -> torch.Tensor:
-    _, outer, channels, inner = sizes
-    return x.as_strided(tuple(sizes), (outer * channels * inner, channels * inner, inner, 1))
-
-
-def _run(kernel: Kernel, work):  # type: ignore[no-untyped-def]
-    if kernel is reference or asked_for() is not None:
-        return work(kernel)
+    given, layout = prepared(x, values, channel_dim, replicated)
+    if grad.stride() != given.stride() or grad.dtype != given.dtype:
+        grad = torch.empty_like(given).copy_(grad)
+    out, kernel = torch.empty_like(given), choose(x.device, basis)
+    heights = _heights(values, layout.dtype)
     try:
-        return work(kernel)
-    except Exception as error:  # automatic choice never fails: whatever a compiler or driver raises, the reference runs
-        _say_once(f"the kernel {kernel.name!r} failed ({type(error).__name__}: {error}); the reference runs instead")
-        return work(cast(Kernel, reference))
+        for_values = kernel.gradients(given, grad, heights, basis, layout.sizes, out)
+    except Exception as error:
+        for_values = _fall_back(kernel, error).gradients(given, grad, heights, basis, layout.sizes, out)
+    if out.dtype != x.dtype:
+        out = out.to(x.dtype)
+    if for_values.dtype != values.dtype:
+        for_values = for_values.to(values.dtype)
+    return out, for_values
+
+
+def _heights(values: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """The values, contiguous and in the type to compute in."""
+    return values if values.dtype == dtype and values.is_contiguous() else values.to(dtype).contiguous()
+
+
+def _fall_back(kernel: Kernel, error: Exception) -> Kernel:
+    """The reference, in place of a kernel that failed; an automatic choice never fails, one by name does."""
+    if kernel is reference or asked_for() is not None:
+        raise error
+    _say_once(f"the kernel {kernel.name!r} failed ({type(error).__name__}: {error}); the reference runs instead")
+    return cast(Kernel, reference)
 
 
 def _say_once(sentence: str) -> None:

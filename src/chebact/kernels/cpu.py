@@ -8,16 +8,13 @@ from __future__ import annotations
 
 import ctypes
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
 
 import numpy
 import torch
 
 from chebact.basis import Basis
+from chebact.kernels.layout import Sizes
 from chebact.kernels.team import Program, available_threads
-
-if TYPE_CHECKING:
-    from chebact.kernels.layout import Sizes
 
 name = "cpu"
 
@@ -44,79 +41,65 @@ def _why_not_compiled() -> str | None:
     return None
 
 
-def evaluate(x: torch.Tensor, values: torch.Tensor, basis: Basis, out: torch.Tensor) -> None:
-    """The activation of x (replica, outer, channel, inner), contiguous, into `out`, which may be x itself."""
-    sizes = _sizes(x)
-    if basis.by_powers:
-        call = {"table": values.data_ptr(), "matrix": _matrix(basis).data_ptr()}
-        kept: Any = values
-    else:
-        kept = _pieces(values, basis)
-        call = {"table": kept.data_ptr()}
-    call |= {"x": x.data_ptr(), "out": out.data_ptr(), "constants": _constants(basis, x.dtype).data_ptr()}
-    _run("forward", basis, x.dtype, sizes, call)
-    del kept
+def evaluate(x: torch.Tensor, values: torch.Tensor, basis: Basis, sizes: Sizes, out: torch.Tensor) -> None:
+    """The activation of x into `out`, which may be x itself."""
+    plan = _plan(basis, sizes, x.dtype)
+    table = values if basis.by_powers else _pieces(values, basis)
+    plan.run("forward", x.data_ptr(), 0, out.data_ptr(), table.data_ptr(), 0, 0, 0)
 
 
 def gradients(
-    x: torch.Tensor, grad: torch.Tensor, values: torch.Tensor, basis: Basis, out: torch.Tensor
+    x: torch.Tensor, grad: torch.Tensor, values: torch.Tensor, basis: Basis, sizes: Sizes, out: torch.Tensor
 ) -> torch.Tensor:
-    """The gradient of x into `out`, and that of the values (replica, channel, degree + 1), in one pass."""
-    sizes = _sizes(x)
-    slopes = basis.derivative()
-    blocks = _blocks(sizes)
-    count = sizes[0] * blocks[3] * blocks[5] * sizes[2]  # channels that sums are kept for
-    call = {"x": x.data_ptr(), "grad": grad.data_ptr(), "out": out.data_ptr()}
-    call["constants"] = _constants(basis, x.dtype).data_ptr()
+    """The gradient of x into `out`, and that of the values, in one pass over x and grad."""
+    plan = _plan(basis, sizes, x.dtype)
+    partial = torch.empty(plan.partial_length, dtype=torch.float64)
     if basis.by_powers:
-        alone = blocks[3] * blocks[5] == 1
-        partial = torch.empty(0 if alone else count * 8, dtype=torch.float64)
-        result = torch.empty_like(values)
-        call |= {"table": values.data_ptr(), "slopes": _matrix(slopes).data_ptr(), "matrix": _matrix(basis).data_ptr()}
-        call |= {"partial": partial.data_ptr(), "result": result.data_ptr()}
-        _run("backward", basis, x.dtype, sizes, call)
-        if not alone:
-            _run("finish", basis, x.dtype, sizes, call, serial=True)
+        result, table = torch.empty_like(values), values
+        slopes = plan.slope_matrix.data_ptr()
+    else:
+        result = torch.empty(*values.shape[:-1], basis.degree + 5, dtype=torch.float64)
+        table = _pieces(values, basis.derivative())
+        slopes = table.data_ptr()
+    place = (x.data_ptr(), grad.data_ptr(), out.data_ptr(), table.data_ptr(), slopes)
+    plan.run("backward", *place, partial.data_ptr(), result.data_ptr())
+    if plan.partial_length:
+        plan.run("finish", *place, partial.data_ptr(), result.data_ptr())
+    if basis.by_powers:
         return result
-    numbers = basis.degree + 5
-    partial = torch.empty(count * numbers, dtype=torch.float64)
-    sums = torch.empty((sizes[0], sizes[2], numbers), dtype=torch.float64)
-    table = _pieces(values, slopes)
-    call |= {"slopes": table.data_ptr(), "partial": partial.data_ptr(), "result": sums.data_ptr()}
-    _run("backward", basis, x.dtype, sizes, call)
-    _run("finish", basis, x.dtype, sizes, call, serial=True)
-    return (sums @ torch.from_numpy(basis.pieces)).to(values.dtype)
+    return (result @ torch.from_numpy(basis.pieces)).to(values.dtype)
 
 
-def _run(
-    step: str, basis: Basis, dtype: torch.dtype, sizes: Sizes, call: dict[str, int], *, serial: bool = False
-) -> None:
-    blocks = _blocks(sizes)
-    work = sizes[0] * sizes[1] * sizes[2] * sizes[3] * (1 if basis.by_powers else basis.degree)
-    threads = 1 if serial or work < SERIAL_BELOW else min(available_threads(), blocks[6])
-    block = _Block(0, blocks[6], *sizes, *blocks[:6], degree=basis.degree, **call)
-    plain = basis.interval == (-1.0, 1.0)
-    _program(step, basis.by_powers, dtype == torch.float64, plain and basis.by_powers).run(
-        ctypes.addressof(block), threads
-    )
+class _Plan:
+    """All of a call that does not change from call to call: the cut into tasks, constants and machine code."""
+
+    def __init__(self, basis: Basis, sizes: Sizes, dtype: torch.dtype) -> None:
+        blocks = _blocks(sizes)
+        self.tasks, self.head = blocks[-1], (0, blocks[-1], *sizes, *blocks[:6])
+        work = sizes[0] * sizes[1] * sizes[2] * sizes[3] * (1 if basis.by_powers else basis.degree)
+        self.serial = work < SERIAL_BELOW or self.tasks == 1
+        sums = 8 if basis.by_powers else basis.degree + 5
+        alone = basis.by_powers and blocks[3] * blocks[5] == 1  # then a task writes the result itself
+        self.partial_length = 0 if alone else sizes[0] * blocks[3] * blocks[5] * sizes[2] * sums
+        self.matrix = _matrix(basis) if basis.by_powers else torch.empty(0)
+        self.slope_matrix = _matrix(basis.derivative()) if basis.by_powers else torch.empty(0)
+        self.constants = _constants(basis, dtype)
+        self.middle = (self.matrix.data_ptr(), self.constants.data_ptr())
+        self.degree = basis.degree
+        self.kind = (basis.by_powers, dtype == torch.float64, basis.by_powers and basis.interval == (-1.0, 1.0))
+
+    def run(
+        self, step: str, x: int, grad: int, out: int, table: int, slopes: int, partial: int, result: int
+    ) -> None:
+        """Call the compiled loop, on as many threads as pay."""
+        block = _Block(*self.head, x, grad, out, table, slopes, *self.middle, partial, result, self.degree)
+        serial = self.serial or step == "finish"
+        threads = 1 if serial else min(available_threads(), self.tasks)
+        _program(step, *self.kind).run(ctypes.addressof(block), threads)
 
 
-class _Block(ctypes.Structure):
-    """The integers that a compiled loop reads, in the order of `cpu_code.FIELDS`."""
-
-    _fields_ = [
-        (field, ctypes.c_int64)
-        for field in (
-            "ticket tasks replicas outer channels inner outer_block channel_block inner_block outer_blocks "
-            "channel_blocks inner_blocks x grad out table slopes matrix constants partial result degree"
-        ).split()
-    ]
-
-
-def _sizes(x: torch.Tensor) -> Sizes:
-    from chebact.kernels.layout import Sizes
-
-    return Sizes(*x.shape)
+_plan = lru_cache(maxsize=4096)(_Plan)
+_Block = ctypes.c_int64 * 22  # the integers that a compiled loop reads, in the order of `cpu_code.FIELDS`
 
 
 @lru_cache(maxsize=1024)

@@ -1,9 +1,10 @@
 """The GPU kernels' code, in Triton: power coefficients up to degree 3, the barycentric form above.
 
-A tensor is seen as (replica, outer, columns, inner) in the order of memory, and a program's tile as (row, column), where
-a row is a pair of an outer and an inner index: row = outer index * inner + inner index. `repeat` neighbouring columns
-belong to one channel. Tables, nodes and sums lie with the channels or columns last, so that neighbours in a tile are
-neighbours in memory. Masked elements are loaded as zeros with a gradient of zero and add nothing to a sum.
+A tensor is seen as (replica, outer, column, inner) in the order of memory, and what a program works on as a tile of
+(row, column), where a row is a pair of an outer and an inner index: row = outer index * inner + inner index. `repeat`
+neighbouring columns belong to one channel. The tables (replica, number, channel) and the partial sums (replica, block of
+rows, number, column) have the channel or column last, so that neighbours in a tile are neighbours in memory. Elements
+that do not exist are loaded as zeros with a gradient of zero, and add nothing to a sum.
 """
 
 from __future__ import annotations
@@ -11,10 +12,13 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
+POWER_NUMBERS = tl.constexpr(10)  # numbers in a channel's table up to degree 3; above they are degree + 5
+HEADER = tl.constexpr(3)  # above degree 3 the constants begin with left end, right end and the smallest difference
+
 
 @triton.jit
-def own_tile(columns, row_blocks, column_blocks, COLUMNS: tl.constexpr):
-    """The replica, the block of rows and the column indices (1, COLUMNS) of this program; columns vary fastest."""
+def own_tile(row_blocks, column_blocks, COLUMNS: tl.constexpr):
+    """The replica, the block of rows and the columns (1, COLUMNS) of this program; columns vary fastest."""
     program = tl.program_id(0)
     column = program % column_blocks * COLUMNS + tl.arange(0, COLUMNS)[None, :]
     rest = program // column_blocks
@@ -22,20 +26,19 @@ def own_tile(columns, row_blocks, column_blocks, COLUMNS: tl.constexpr):
 
 
 @triton.jit
-def offsets(first, rows, column, columns, inner, ROWS: tl.constexpr, WIDE: tl.constexpr):
-    """Where a tile from row `first` on lies within its replica, and which of it exists: 2 x (ROWS, COLUMNS)."""
-    row = first + tl.arange(0, ROWS)[:, None]
-    there = (row < rows) & (column < columns)
-    if WIDE:  # a replica of 2^31 elements and more; 64-bit division is slow, so only there
-        row = row.to(tl.int64)
+def places(tile, rows, column, columns, inner, ROWS: tl.constexpr, WIDE: tl.constexpr):
+    """Where the rows of a tile lie within their replica, and which of them exist: two of (ROWS, COLUMNS)."""
+    if WIDE:  # a replica of 2^31 elements and more; elsewhere 32 bits will do, and divide much faster
+        tile = tile.to(tl.int64)
         column = column.to(tl.int64)
-    return row // inner * columns * inner + column * inner + row % inner, there
+    row = tile * ROWS + tl.arange(0, ROWS)[:, None]
+    return row // inner * columns * inner + column * inner + row % inner, (row < rows) & (column < columns)
 
 
 @triton.jit
-def entry(table, index, channels, channel, there):
-    """One number of the table of every column, (1, COLUMNS); the table of a replica is (numbers, channels)."""
-    return tl.load(table + index * channels + channel, mask=there, other=0.0)
+def entry(table, index, channels, exists):
+    """One number of every column's table: (1, COLUMNS)."""
+    return tl.load(table + index * channels, mask=exists, other=0.0)
 
 
 @triton.jit
@@ -45,54 +48,51 @@ def held(v, left, right):
 
 
 @triton.jit
-def with_line(p, v, between, end, table, first, channels, channel, there):
-    """p where `between`, elsewhere the straight line through `end` whose height and slope are entries `first`, + 1."""
-    height = entry(table, first, channels, channel, there)
-    return tl.where(between, p, tl.fma(entry(table, first + 1, channels, channel, there), v - end, height))
+def line(v, end, table, index, channels, exists):
+    """The straight line from `end` on whose height and slope are the entries `index` and `index` + 1."""
+    return tl.fma(entry(table, index + 1, channels, exists), v - end, entry(table, index, channels, exists))
 
 
 @triton.jit
-def divided(a, b):
-    """a / b, correctly rounded: Triton's own division of float32 errs by two units in the last place."""
-    if b.dtype == tl.float32:
-        return tl.div_rn(a, b)
-    return a / b
+def with_ends(p, v, left, right, on_left, on_right):
+    """p between the ends; where v is NaN the line on the left, which is NaN then."""
+    return tl.where(v > left, tl.where(v < right, p, on_right), on_left)
 
 
 @triton.jit
 def position(v, constants, TAILS: tl.constexpr, PLAIN: tl.constexpr):
-    """The variable u of the power form; `PLAIN` says that it is v itself, held to the interval."""
+    """The variable u of the power form; `PLAIN` says that the interval is [-1, 1], where u is v itself."""
     c = v
     if TAILS:
         c = held(v, tl.load(constants), tl.load(constants + 1))
-    if PLAIN:
-        return c
-    return ((c - tl.load(constants + 2)) - tl.load(constants + 3)) * tl.load(constants + 4)
+    if not PLAIN:
+        c = ((c - tl.load(constants + 2)) - tl.load(constants + 3)) * tl.load(constants + 4)
+    return c
 
 
 @triton.jit
 def powers_forward(
-    x, out, table, constants, rows, columns, inner, repeat, row_blocks, column_blocks, numbers, steps,
+    x, out, table, constants, rows, columns, inner, repeat, row_blocks, column_blocks,
     ROWS: tl.constexpr, COLUMNS: tl.constexpr, WIDE: tl.constexpr, TAILS: tl.constexpr, PLAIN: tl.constexpr,
 ):  # fmt: skip
-    """The activation by Horner's rule; at a node between the ends the height itself, from entries 8 and 9."""
-    replica, row_block, column = own_tile(columns, row_blocks, column_blocks, COLUMNS)
-    x, out, table = x + replica * rows * columns, out + replica * rows * columns, table + replica * numbers * columns // repeat
-    channel, channels, exists = column // repeat, columns // repeat, column < columns
-    for step in range(steps):
-        at, there = offsets((row_block * steps + step) * ROWS, rows, column, columns, inner, ROWS, WIDE)
-        v = tl.load(x + at, mask=there, other=0.0).to(table.dtype.element_ty)
-        u = position(v, constants, TAILS, PLAIN)
-        p = tl.fma(u, entry(table, 3, channels, channel, exists), entry(table, 2, channels, channel, exists))
-        p = tl.fma(u, p, entry(table, 1, channels, channel, exists))
-        p = tl.fma(u, p, entry(table, 0, channels, channel, exists))
-        p = tl.where(v == tl.load(constants + 5), entry(table, 8, channels, channel, exists), p)
-        p = tl.where(v == tl.load(constants + 6), entry(table, 9, channels, channel, exists), p)
-        if TAILS:
-            left, right = tl.load(constants), tl.load(constants + 1)
-            p = with_line(p, v, v < right, right, table, 6, channels, channel, exists)
-            p = with_line(p, v, v > left, left, table, 4, channels, channel, exists)
-        tl.store(out + at, p, mask=there)
+    """The activation by Horner's rule; at a node between the ends the height itself, entries 8 and 9."""
+    replica, row_block, column = own_tile(row_blocks, column_blocks, COLUMNS)
+    at, there = places(row_block, rows, column, columns, inner, ROWS, WIDE)
+    start, channels, exists = replica * rows * columns, columns // repeat, column < columns
+    x, out = x + start, out + start
+    table += replica * POWER_NUMBERS * channels + column // repeat
+    v = tl.load(x + at, mask=there, other=0.0).to(constants.dtype.element_ty)
+    u = position(v, constants, TAILS, PLAIN)
+    p = tl.fma(u, entry(table, 3, channels, exists), entry(table, 2, channels, exists))
+    p = tl.fma(u, p, entry(table, 1, channels, exists))
+    p = tl.fma(u, p, entry(table, 0, channels, exists))
+    p = tl.where(v == tl.load(constants + 5), entry(table, 8, channels, exists), p)
+    p = tl.where(v == tl.load(constants + 6), entry(table, 9, channels, exists), p)
+    if TAILS:
+        left, right = tl.load(constants), tl.load(constants + 1)
+        on_left = line(v, left, table, 4, channels, exists)
+        p = with_ends(p, v, left, right, on_left, line(v, right, table, 6, channels, exists))
+    tl.store(out + at, p, mask=there)
 
 
 @triton.jit
@@ -103,9 +103,125 @@ def keep_sum(partial, index, columns, column, tile):
 
 @triton.jit
 def powers_backward(
-    x, grad, out, slopes, partial, constants, rows, columns, inner, repeat, row_blocks, column_blocks, numbers, steps,
+    x, grad, out, slopes, partial, constants, rows, columns, inner, repeat, row_blocks, column_blocks, steps,
     ROWS: tl.constexpr, COLUMNS: tl.constexpr, WIDE: tl.constexpr, TAILS: tl.constexpr, PLAIN: tl.constexpr,
 ):  # fmt: skip
-    """The gradient of x, and this program's sums of g, g u, g u^2, g u^3 and of each line's share, a column."""
-    replica, row_block, column = own_tile(columns, row_blocks, column_blocks, COLUMNS)
-    ...
+    """The gradient of x, and a column's sums over `steps` tiles: g u^0 ... g u^3, then either line's two shares."""
+    replica, row_block, column = own_tile(row_blocks, column_blocks, COLUMNS)
+    start, channels, exists = replica * rows * columns, columns // repeat, column < columns
+    x, grad, out = x + start, grad + start, out + start
+    slopes += replica * POWER_NUMBERS * channels + column // repeat
+    d0, d1 = entry(slopes, 0, channels, exists), entry(slopes, 1, channels, exists)
+    d2, on_left = entry(slopes, 2, channels, exists), entry(slopes, 4, channels, exists)
+    on_right, left, right = entry(slopes, 6, channels, exists), tl.load(constants), tl.load(constants + 1)
+    zero = tl.zeros((ROWS, COLUMNS), constants.dtype.element_ty)
+    s0, s1, s2, s3, s4, s5, s6, s7 = zero, zero, zero, zero, zero, zero, zero, zero
+    for step in range(steps):
+        at, there = places(row_block * steps + step, rows, column, columns, inner, ROWS, WIDE)
+        v = tl.load(x + at, mask=there, other=0.0).to(zero.dtype)
+        g = tl.load(grad + at, mask=there, other=0.0).to(zero.dtype)
+        u = position(v, constants, TAILS, PLAIN)
+        p = tl.fma(u, tl.fma(u, d2, d1), d0)
+        h = g
+        if TAILS:
+            p = with_ends(p, v, left, right, on_left, on_right)
+            h = tl.where((v > left) & (v < right), g, zero)
+            s4 += tl.where(v > left, zero, g)
+            s5 = tl.fma(tl.where(v > left, zero, v - left), g, s5)
+            s6 += tl.where(v < right, zero, g)
+            s7 = tl.fma(tl.where(v < right, zero, v - right), g, s7)
+        tl.store(out + at, g * p, mask=there)
+        s0, s1, s2 = s0 + h, tl.fma(h, u, s1), tl.fma(h * u, u, s2)
+        s3 = tl.fma(h * u * u, u, s3)
+    partial += (replica * row_blocks + row_block) * (8 if TAILS else 4) * columns
+    keep_sum(partial, 0, columns, column, s0)
+    keep_sum(partial, 1, columns, column, s1)
+    keep_sum(partial, 2, columns, column, s2)
+    keep_sum(partial, 3, columns, column, s3)
+    if TAILS:
+        keep_sum(partial, 4, columns, column, s4)
+        keep_sum(partial, 5, columns, column, s5)
+        keep_sum(partial, 6, columns, column, s6)
+        keep_sum(partial, 7, columns, column, s7)
+
+
+@triton.jit
+def divided(a, b):
+    """a / b, correctly rounded: Triton's own division of float32 errs by up to two units in the last place."""
+    if b.dtype == tl.float32:
+        return tl.div_rn(a, b)
+    else:
+        return a / b
+
+
+@triton.jit
+def quotient(c, j, constants, terms):
+    """w_j / (c - x_j), where a difference next to zero counts as tiny; the node x_j is a high and a low part."""
+    tiny = tl.load(constants + 2)
+    high, low = tl.load(constants + HEADER + j), tl.load(constants + HEADER + terms + j)
+    difference = (c - high) - low
+    difference = tl.where(tl.abs(difference) < tiny, tiny, difference)
+    return divided(tl.load(constants + HEADER + 2 * terms + j), difference), c == high
+
+
+@triton.jit
+def barycentric_forward(
+    x, out, table, constants, rows, columns, inner, repeat, row_blocks, column_blocks, terms,
+    ROWS: tl.constexpr, COLUMNS: tl.constexpr, WIDE: tl.constexpr,
+):  # fmt: skip
+    """The activation by the second barycentric form; at a node the height itself."""
+    replica, row_block, column = own_tile(row_blocks, column_blocks, COLUMNS)
+    at, there = places(row_block, rows, column, columns, inner, ROWS, WIDE)
+    start, channels, exists = replica * rows * columns, columns // repeat, column < columns
+    x, out = x + start, out + start
+    table += replica * (terms + 4) * channels + column // repeat
+    v = tl.load(x + at, mask=there, other=0.0).to(constants.dtype.element_ty)
+    left, right = tl.load(constants), tl.load(constants + 1)
+    c = held(v, left, right)
+    above, below, height = tl.zeros_like(v), tl.zeros_like(v), tl.zeros_like(v)
+    found = v != v
+    for j in range(terms):
+        y = entry(table, j, channels, exists)
+        q, here = quotient(c, j, constants, terms)
+        above, below = tl.fma(q, y, above), below + q
+        height, found = tl.where(here, y, height), found | here
+    p = tl.where(found, height, divided(above, below))
+    on_left = line(v, left, table, terms, channels, exists)
+    p = with_ends(p, v, left, right, on_left, line(v, right, table, terms + 2, channels, exists))
+    tl.store(out + at, p, mask=there)
+
+
+@triton.jit
+def barycentric_backward(
+    x, grad, out, slopes, partial, constants, rows, columns, inner, repeat, row_blocks, column_blocks, terms,
+    ROWS: tl.constexpr, COLUMNS: tl.constexpr, WIDE: tl.constexpr,
+):  # fmt: skip
+    """The gradient of x, and a column's sums over the tile: g times each height's weight, then the lines' shares.
+
+    Quotients are divided a second time rather than kept: a program has no room for degree + 1 tiles.
+    """
+    replica, row_block, column = own_tile(row_blocks, column_blocks, COLUMNS)
+    at, there = places(row_block, rows, column, columns, inner, ROWS, WIDE)
+    start, channels, exists = replica * rows * columns, columns // repeat, column < columns
+    x, grad, out = x + start, grad + start, out + start
+    slopes += replica * (terms + 4) * channels + column // repeat
+    partial += (replica * row_blocks + row_block) * (terms + 4) * columns
+    v = tl.load(x + at, mask=there, other=0.0).to(constants.dtype.element_ty)
+    g = tl.load(grad + at, mask=there, other=0.0).to(v.dtype)
+    left, right = tl.load(constants), tl.load(constants + 1)
+    c = held(v, left, right)
+    above, below, zero = tl.zeros_like(v), tl.zeros_like(v), tl.zeros_like(v)
+    for j in range(terms):
+        q, _ = quotient(c, j, constants, terms)
+        above, below = tl.fma(q, entry(slopes, j, channels, exists), above), below + q
+    on_left, on_right = entry(slopes, terms, channels, exists), entry(slopes, terms + 2, channels, exists)
+    tl.store(out + at, g * with_ends(divided(above, below), v, left, right, on_left, on_right), mask=there)
+    h, inverse = tl.where((v > left) & (v < right), g, zero), divided(zero + 1, below)
+    for j in range(terms):
+        q, _ = quotient(c, j, constants, terms)
+        # the weight first: next to a node `inverse * h` may be too small a number to have all its digits
+        keep_sum(partial, j, columns, column, (q * inverse) * h)
+    keep_sum(partial, terms, columns, column, tl.where(v > left, zero, g))
+    keep_sum(partial, terms + 1, columns, column, tl.where(v > left, zero, v - left) * g)
+    keep_sum(partial, terms + 2, columns, column, tl.where(v < right, zero, g))
+    keep_sum(partial, terms + 3, columns, column, tl.where(v < right, zero, v - right) * g)

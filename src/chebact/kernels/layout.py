@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import torch
+
+Ints = tuple[int, ...]
 
 
 class Sizes(NamedTuple):
@@ -16,44 +19,73 @@ class Sizes(NamedTuple):
     inner: int
 
 
-def dense(x: torch.Tensor) -> torch.Tensor:
-    """x itself where its elements fill its memory without gaps or overlaps, else a copy that does."""
-    return x if x.is_contiguous() or is_dense(x) else x.contiguous()
+class Layout(NamedTuple):
+    """The type to compute in, the sizes, and whether x can be read as it lies there."""
+
+    dtype: torch.dtype
+    sizes: Sizes
+    direct: bool
 
 
-def is_dense(x: torch.Tensor) -> bool:
-    """Whether the strides of x are those of a contiguous tensor with its axes in some order."""
+def prepared(x: torch.Tensor, values: torch.Tensor, channel_dim: int, replicated: bool) -> tuple[torch.Tensor, Layout]:
+    """x, copied only where its memory has gaps or another type than the one to compute in; and its layout."""
+    layout = layout_of(x.shape, x.stride(), x.dtype, values.shape[-2], values.dtype, channel_dim, replicated)
+    if layout is not None and layout.direct:
+        return x, layout
+    dtype = layout.dtype if layout is not None else _common_type(x.dtype, values.dtype)
+    given = x.to(dtype)
+    if layout is None or not is_dense(given.shape, given.stride()):
+        given = given.contiguous()
+    layout = layout_of(given.shape, given.stride(), dtype, values.shape[-2], values.dtype, channel_dim, replicated)
+    assert layout is not None
+    return given, layout
+
+
+@lru_cache(maxsize=4096)
+def layout_of(
+    shape: Ints, strides: Ints, dtype: torch.dtype, rows: int, value_type: torch.dtype, channel_dim: int, replicated: bool
+) -> Layout | None:
+    """The layout of a tensor with `rows` rows of values, or None where a replica does not lie in one piece."""
+    common = _common_type(dtype, value_type)
+    if not is_dense(shape, strides):
+        return None
+    if replicated and shape[0] > 1 and strides[0] * shape[0] != _product(shape):
+        return None
+    return Layout(common, _sizes(shape, strides, rows, channel_dim, replicated), dtype == common)
+
+
+def is_dense(shape: Ints, strides: Ints) -> bool:
+    """Whether the strides are those of a contiguous tensor with its axes in some order."""
+    if 0 in shape:
+        return True
     expected = 1
-    for size, stride in sorted(_axes(x), key=lambda axis: axis[1]):
-        if stride != expected:
+    for size, stride in sorted(zip(shape, strides, strict=True), key=lambda axis: axis[1]):
+        if size != 1 and stride != expected:
             return False
         expected *= size
     return True
 
 
-def sizes_of(x: torch.Tensor, channel_dim: int, *, replicated: bool, shared: bool) -> Sizes | None:
-    """How dense x lies in memory, or None where its replica axis is not the outermost.
-
-    `channel_dim` counts all axes of x. With `shared` values the channel axis has no meaning: it counts as one channel.
-    """
-    total, replicas = x.numel(), x.shape[0] if replicated else 1
-    if shared:
-        rows = Sizes(replicas, 1, 1, total // replicas if replicas else 0)
-        return rows if not replicated or _outermost(x, 0) else None
-    channels, inner = x.shape[channel_dim], x.stride(channel_dim) if x.shape[channel_dim] > 1 else 1
-    if channels == 1:
-        rows = Sizes(replicas, 1, 1, total // replicas if replicas else 0)
-        return rows if not replicated or _outermost(x, 0) else None
-    if total == 0:
-        return Sizes(replicas, 0, channels, 1)
-    if replicated and not _outermost(x, 0):
-        return None
-    return Sizes(replicas, total // (replicas * channels * inner), channels, inner)
+def by_rows(x: torch.Tensor, sizes: Sizes) -> torch.Tensor:
+    """The memory of dense x as a contiguous tensor (replica, outer, channel, inner)."""
+    _, outer, channels, inner = sizes
+    return x.as_strided(sizes, (outer * channels * inner, channels * inner, inner, 1))
 
 
-def _outermost(x: torch.Tensor, axis: int) -> bool:
-    return x.shape[axis] <= 1 or x.stride(axis) * x.shape[axis] == x.numel()
+def _sizes(shape: Ints, strides: Ints, rows: int, channel_dim: int, replicated: bool) -> Sizes:
+    total, replicas = _product(shape), shape[0] if replicated else 1
+    if rows == 1 or total == 0:  # one shape for all elements: the channel axis has no meaning
+        return Sizes(replicas, 1, rows, total // (replicas * rows) if replicas else 0)
+    inner = strides[channel_dim]
+    return Sizes(replicas, total // (replicas * rows * inner), rows, inner)
 
 
-def _axes(x: torch.Tensor) -> list[tuple[int, int]]:
-    return [(size, stride) for size, stride in zip(x.shape, x.stride(), strict=True) if size != 1]
+def _common_type(dtype: torch.dtype, value_type: torch.dtype) -> torch.dtype:
+    return torch.promote_types(torch.promote_types(dtype, value_type), torch.float32)
+
+
+def _product(shape: Ints) -> int:
+    result = 1
+    for size in shape:
+        result *= size
+    return result

@@ -14,6 +14,7 @@ import numpy
 import torch
 
 from chebact.basis import Basis, Constants, chebyshev_at_nodes
+from chebact.kernels.layout import Sizes, by_rows
 
 name = "reference"
 
@@ -25,18 +26,24 @@ def why_not(device: torch.device, basis: Basis) -> str | None:
     return None
 
 
-def evaluate(x: torch.Tensor, values: torch.Tensor, basis: Basis, out: torch.Tensor) -> None:
-    """The activation of x (replica, outer, channel, inner) into `out`; values are (replica, channel, degree + 1)."""
-    out.copy_(plain(x, broadcast(x, values, 2, True), basis))
+def evaluate(x: torch.Tensor, values: torch.Tensor, basis: Basis, sizes: Sizes, out: torch.Tensor) -> None:
+    """The activation of x into `out`, which may be x itself."""
+    rows = by_rows(x, sizes)
+    by_rows(out, sizes).copy_(plain(rows, broadcast(rows, _by_channel(values, sizes), 2, True), basis))
 
 
 def gradients(
-    x: torch.Tensor, grad: torch.Tensor, values: torch.Tensor, basis: Basis, out: torch.Tensor
+    x: torch.Tensor, grad: torch.Tensor, values: torch.Tensor, basis: Basis, sizes: Sizes, out: torch.Tensor
 ) -> torch.Tensor:
-    """The gradient of x into `out`, and that of the values: (replica, channel, degree + 1)."""
-    for_x, for_values = plain_gradients(x, grad, values, basis, 2, True)
-    out.copy_(for_x)
-    return for_values
+    """The gradient of x into `out`, and that of the values."""
+    rows, heights = by_rows(x, sizes), _by_channel(values, sizes)
+    for_x, for_values = plain_gradients(rows, by_rows(grad, sizes), heights, basis, 2, True)
+    by_rows(out, sizes).copy_(for_x)
+    return for_values.reshape(values.shape)
+
+
+def _by_channel(values: torch.Tensor, sizes: Sizes) -> torch.Tensor:
+    return values.reshape(sizes.replicas, sizes.channels, values.shape[-1])
 
 
 def plain(x: torch.Tensor, values: torch.Tensor, basis: Basis) -> torch.Tensor:

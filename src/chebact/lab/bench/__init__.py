@@ -1,0 +1,1 @@
+"""Measurements: what is timed, how it is timed, and how it is told."""

@@ -1,0 +1,178 @@
+"""One activation against another: forward, forward and backward, and the bytes kept between the two."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from chebact import ChebyshevLagrange, kernels
+from chebact.lab.bench.timing import Timing, interleaved, kept_bytes
+
+CASES = ("32x32", "256x256", "128x32x16x16", "128x64x16x16", "128x64x32x32")
+DEGREES = (3, 10, 30, 100)
+PAPER_LIMIT = 2**22  # elements: above, the paper's algorithm wants more memory than a small machine has
+
+
+@dataclass(frozen=True)
+class Row:
+    """One contender in one case; times are ratios to torch.relu in the same run, spread their quartiles."""
+
+    case: str
+    layout: str
+    name: str
+    degree: int | None
+    forward: float
+    training: float
+    kept_bytes: int
+    forward_us: float
+    training_us: float
+    forward_spread: tuple[float, float]
+    training_spread: tuple[float, float]
+    rounds: int
+
+    def as_json(self) -> dict[str, Any]:
+        """The row as plain data."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A named activation for so many channels; `degree` where it has one."""
+
+    name: str
+    degree: int | None
+    build: Callable[[int], nn.Module]
+    only_below: int | None = None
+
+
+def contenders(extra: list[Contender] | None = None) -> list[Contender]:
+    """What is compared, relu first."""
+    rows = [
+        Contender("relu", None, lambda channels: nn.ReLU()),
+        Contender("prelu", None, lambda channels: nn.PReLU(channels)),
+        Contender("gelu", None, lambda channels: nn.GELU()),
+        Contender("silu", None, lambda channels: nn.SiLU()),
+        Contender("tanh", None, lambda channels: nn.Tanh()),
+    ]
+    rows += [Contender("cl-extrapolate", degree, _lagrange(degree, "extrapolate")) for degree in DEGREES]
+    rows.append(Contender("cl-regression", 3, _lagrange(3, "regression")))
+    paper = _paper_algorithm()
+    if paper is not None:
+        rows.append(Contender("paper-algorithm", 3, paper, only_below=PAPER_LIMIT))
+    return rows + (extra or [])
+
+
+def measure(
+    cases: tuple[str, ...] = CASES,
+    rows: list[Contender] | None = None,
+    *,
+    budget: float = 4.0,
+    tell: Callable[[str], None] = lambda _: None,
+) -> Iterator[Row]:
+    """The rows of every case and layout, after the kernels were found right there."""
+    for case in cases:
+        shape = tuple(int(size) for size in case.split("x"))
+        for layout in ("nchw", "channels_last") if len(shape) == 4 else ("nchw",):
+            tell(f"{case} {layout}")
+            x = torch.randn(shape, generator=torch.Generator().manual_seed(0))
+            if layout == "channels_last":
+                x = x.contiguous(memory_format=torch.channels_last)
+            check_against_reference(x)
+            yield from _measure_case(case, layout, x, rows or contenders(), budget)
+
+
+def check_against_reference(x: torch.Tensor) -> None:
+    """Raise RuntimeError where a kernel and the reference differ on this tensor: a wrong result is not timed."""
+    part = x[: max(1, 100_000 // max(1, x[0].numel()))]
+    for degree in DEGREES:
+        module = _lagrange(degree, "extrapolate")(x.shape[1])
+        found, wanted = _outcome(module, part), None
+        with kernels.use("reference"):
+            wanted = _outcome(module, part)
+        for what, a, b in zip(("forward", "gradient of x", "gradient of the values"), found, wanted, strict=True):
+            if not torch.allclose(a, b, rtol=2e-3, atol=1e-4 * float(b.abs().max())):
+                raise RuntimeError(f"the {what} at degree {degree}, shape {tuple(part.shape)} is not the reference's; nothing was timed")
+
+
+def _measure_case(case: str, layout: str, x: torch.Tensor, rows: list[Contender], budget: float) -> Iterator[Row]:
+    used = [row for row in rows if row.only_below is None or x.numel() < row.only_below]
+    modules = [row.build(x.shape[1]) for row in used]
+    leaf = x.clone().requires_grad_()
+    grad = torch.randn_like(x)
+    keys = [str(index) for index in range(len(used))]
+    forward = interleaved({k: _forward(m, x) for k, m in zip(keys, modules, strict=True)}, budget=budget)
+    training = interleaved({k: _training(m, leaf, grad) for k, m in zip(keys, modules, strict=True)}, budget=2 * budget)
+    for key, row, module in zip(keys, used, modules, strict=True):
+        kept = kept_bytes(lambda module=module: module(leaf))  # type: ignore[misc]
+        yield _row(case, layout, row, forward[key], forward["0"], training[key], training["0"], kept)
+
+
+def _row(
+    case: str, layout: str, row: Contender, forward: Timing, relu: Timing, training: Timing, relu_training: Timing, kept: int
+) -> Row:
+    return Row(
+        case=case,
+        layout=layout,
+        name=row.name,
+        degree=row.degree,
+        forward=round(forward.over(relu), 3),
+        training=round(training.over(relu_training), 3),
+        kept_bytes=kept,
+        forward_us=round(forward.seconds * 1e6, 2),
+        training_us=round(training.seconds * 1e6, 2),
+        forward_spread=(round(forward.lower / relu.seconds, 3), round(forward.upper / relu.seconds, 3)),
+        training_spread=(round(training.lower / relu_training.seconds, 3), round(training.upper / relu_training.seconds, 3)),
+        rounds=training.rounds,
+    )
+
+
+def _forward(module: nn.Module, x: torch.Tensor) -> Callable[[], object]:
+    def call() -> object:
+        with torch.no_grad():
+            return module(x)
+
+    return call
+
+
+def _training(module: nn.Module, leaf: torch.Tensor, grad: torch.Tensor) -> Callable[[], object]:
+    inputs = [leaf, *module.parameters()]
+
+    def call() -> object:
+        return torch.autograd.grad(module(leaf), inputs, grad)
+
+    return call
+
+
+def _outcome(module: nn.Module, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    leaf = x.clone().requires_grad_()
+    out = module(leaf)
+    return out.detach(), *torch.autograd.grad(out.square().sum(), [leaf, *module.parameters()])
+
+
+def _lagrange(degree: int, tails: str) -> Callable[[int], nn.Module]:
+    def build(channels: int) -> nn.Module:
+        module = ChebyshevLagrange(channels, degree=degree, tails=tails)
+        with torch.no_grad():
+            module.values.copy_(torch.randn(module.values.shape, generator=torch.Generator().manual_seed(1)))
+        return module
+
+    return build
+
+
+def _paper_algorithm() -> Callable[[int], nn.Module] | None:
+    """The paper's algorithm as written, from `benchmarks/` of the source tree; None where there is no source tree."""
+    path = Path(__file__).parents[4] / "benchmarks" / "released_algorithm.py"
+    if not path.is_file():
+        return None
+    spec = importlib.util.spec_from_file_location("released_algorithm", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    build: Callable[[int], nn.Module] = module.PaperAlgorithm
+    return build

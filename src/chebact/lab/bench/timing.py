@@ -1,0 +1,81 @@
+"""Times contenders in turns, so that what the machine does meanwhile falls on all of them alike."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from statistics import median, quantiles
+
+import torch
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Seconds a call: the median of the rounds, and the quartiles as its spread."""
+
+    seconds: float
+    lower: float
+    upper: float
+    rounds: int
+
+    def over(self, other: Timing) -> float:
+        """This median as a multiple of another."""
+        return self.seconds / other.seconds
+
+
+def interleaved(calls: dict[str, Callable[[], object]], *, budget: float = 2.0, rounds: int | None = None) -> dict[str, Timing]:
+    """Each call's timing: rounds in which every contender is called once (many times where it is short), in turns.
+
+    `budget` is the time to spend, in seconds, on all contenders together; at least seven rounds are made.
+    """
+    repeats = {name: _repeats(call) for name, call in calls.items()}
+    started = time.perf_counter()
+    one_round = {name: [_timed(call, repeats[name])] for name, call in calls.items()}
+    cost = time.perf_counter() - started
+    count = rounds or max(7, min(101, int(budget / max(cost, 1e-9))))
+    gc.collect()
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        for _ in range(count):
+            for name, call in calls.items():
+                one_round[name].append(_timed(call, repeats[name]))
+    finally:
+        if collecting:
+            gc.enable()
+    return {name: _summary(times[1:]) for name, times in one_round.items()}
+
+
+def kept_bytes(call: Callable[[], torch.Tensor]) -> int:
+    """How many bytes autograd keeps for the backward pass of `call`, every storage counted once."""
+    storages: dict[int, int] = {}
+
+    def pack(tensor: torch.Tensor) -> torch.Tensor:
+        storages[tensor.untyped_storage().data_ptr()] = tensor.untyped_storage().nbytes()
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+        result = call()
+    del result
+    return sum(storages.values())
+
+
+def _repeats(call: Callable[[], object]) -> int:
+    """How many calls make a timing of about two milliseconds."""
+    call()
+    call()
+    return max(1, min(200, int(0.002 / max(_timed(call, 1), 1e-7))))
+
+
+def _timed(call: Callable[[], object], repeats: int) -> float:
+    started = time.perf_counter()
+    for _ in range(repeats):
+        call()
+    return (time.perf_counter() - started) / repeats
+
+
+def _summary(times: list[float]) -> Timing:
+    lower, _, upper = quantiles(times, n=4)
+    return Timing(median(times), lower, upper, len(times))
