@@ -177,10 +177,11 @@ def chebyshev_at_nodes(degree: int) -> Any:
 
 def regression_weights(degree: int, count: int, interval: Interval = (-1.0, 1.0)) -> tuple[Any, Any]:
     """The least-squares slopes of the `count` nodes at the left and at the right end, as weights of the values."""
-    high, _ = split_nodes(degree, interval, numpy.float64)
+    high, low = split_nodes(degree, interval, numpy.float64)
     left, right = numpy.zeros(degree + 1), numpy.zeros(degree + 1)
-    for weights, part in ((left, slice(degree + 1 - count, degree + 1)), (right, slice(0, count))):
-        centred = high[part] - high[part].mean()
+    for weights, part, end in ((left, slice(degree + 1 - count, degree + 1), -1), (right, slice(0, count), 0)):
+        centred = (high[part] - high[end]) + (low[part] - low[end])  # from the end: the nodes there lie close together
+        centred -= centred.mean()
         weights[part] = centred / (centred @ centred)
     return left, right
 

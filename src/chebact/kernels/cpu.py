@@ -86,7 +86,7 @@ class _Plan:
         self.constants = _constants(basis, dtype)
         self.middle = (self.matrix.data_ptr(), self.constants.data_ptr())
         self.degree = basis.degree
-        self.kind = (basis.by_powers, dtype == torch.float64, basis.by_powers and basis.interval == (-1.0, 1.0))
+        self.kind = (dtype == torch.float64, *(_choices(basis) if basis.by_powers else ()))
 
     def run(
         self, step: str, x: int, grad: int, out: int, table: int, slopes: int, partial: int, result: int
@@ -113,15 +113,21 @@ def _blocks(sizes: Sizes) -> tuple[int, int, int, int, int, int, int]:
     return outer_block, channel_block, inner_block, *counts, replicas * counts[0] * counts[1] * counts[2]
 
 
+def _choices(basis: Basis) -> tuple[bool, bool, bool]:
+    """What the power form can leave out: see `cpu_cubic.programs`."""
+    joined = basis.order == 0 or not basis.has_tails
+    return basis.interval == (-1.0, 1.0), joined, joined and basis.tails != "regression"
+
+
 @lru_cache(maxsize=64)
-def _program(step: str, by_powers: bool, double: bool, plain: bool) -> Program:
+def _program(step: str, double: bool, *choices: bool) -> Program:
     from numba import cfunc, float32, float64, types
 
     dtype = float64 if double else float32
-    if by_powers:
+    if choices:
         from chebact.kernels.cpu_cubic import programs as power_programs
 
-        function = power_programs(dtype, plain)[step]
+        function = power_programs(dtype, *choices)[step]
     else:
         from chebact.kernels.cpu_barycentric import programs as barycentric_programs
 

@@ -50,8 +50,29 @@ def slope_at(v, u, d, ends):
 
 
 @jit
+def add_joined_sums(a, v, c, u, g, zero):
+    """The sums a with the share of one element (or of one vector) added, where the lines go on from the polynomial.
+
+    Then sigma(v) = P(c) + slope (v - c) with c = v held to the interval: no element has to be told from another.
+    """
+    gu = g * u
+    guu = gu * u
+    beyond = v - c
+    return (
+        a[0] + g,
+        a[1] + gu,
+        a[2] + guu,
+        fma(guu, u, a[3]),
+        a[4],
+        fma(choose(less(beyond, zero), beyond, zero), g, a[5]),
+        a[6],
+        fma(choose(less(zero, beyond), beyond, zero), g, a[7]),
+    )
+
+
+@jit
 def add_sums(a, v, u, g, zero, ends):
-    """The sums a with the share of one element (or of one vector of them) added."""
+    """The sums a with the share of one element (or of one vector) added, where the lines begin at heights of their own."""
     left, right = less(ends[0], v), less(v, ends[1])
     h = choose(left, choose(right, g, zero), zero)
     hu = h * u
@@ -165,8 +186,24 @@ def to_parameters(result, sums, matrix, channel, terms):
         store(result, channel * terms + j, total)
 
 
-def programs(dtype: Any, plain: bool) -> dict[str, Any]:
-    """The C functions for one type; `plain` says that the interval is [-1, 1], where u is x itself."""
+def programs(dtype: Any, plain: bool, joined: bool, smooth: bool) -> dict[str, Any]:
+    """The C functions for one type.
+
+    `plain`: the interval is [-1, 1], where u is x itself. `joined`: the lines begin where the polynomial ends.
+    `smooth`: so do the lines of the derivative.
+    """
+
+    @jit
+    def slope(v, u, d, ends):
+        if smooth:
+            return fma(u, fma(u, d[2], d[1]), d[0])
+        return slope_at(v, u, d, ends)
+
+    @jit
+    def add(a, v, c, u, g, zero, ends):
+        if joined:
+            return add_joined_sums(a, v, c, u, g, zero)
+        return add_sums(a, v, u, g, zero, ends)
 
     @jit
     def position(c, place):
@@ -258,17 +295,20 @@ def programs(dtype: Any, plain: bool) -> dict[str, Any]:
         whole = start + (stop - start) // WIDTH * WIDTH
         for i in range(start, whole, WIDTH):
             v, h = load(x, i), load(g, i)
-            u = position(inside(v, lane_ends), lane_place)
-            store(out, i, h * slope_at(v, u, d, lane_ends))
-            a = add_sums(a, v, u, h, zero, lane_ends)
+            c = inside(v, lane_ends)
+            u = position(c, lane_place)
+            store(out, i, h * slope(v, u, d, lane_ends))
+            a = add(a, v, c, u, h, zero, lane_ends)
         keep_eight(acc, at, a)
-        b = (dtype(0), dtype(0), dtype(0), dtype(0), dtype(0), dtype(0), dtype(0), dtype(0))
-        for i in range(whole, stop):
-            w, f = load_one(x, i), load_one(g, i)
-            s = position(inside(w, ends), place)
-            store(out, i, f * slope_at(w, s, table, ends))
-            b = add_sums(b, w, s, f, dtype(0), ends)
-        add_eight(acc, at, WIDTH, b)
+        if whole < stop:
+            b = (dtype(0), dtype(0), dtype(0), dtype(0), dtype(0), dtype(0), dtype(0), dtype(0))
+            for i in range(whole, stop):
+                w, f = load_one(x, i), load_one(g, i)
+                e = inside(w, ends)
+                s = position(e, place)
+                store(out, i, f * slope(w, s, table, ends))
+                b = add(b, w, e, s, f, dtype(0), ends)
+            add_eight(acc, at, WIDTH, b)
 
     @jit
     def backward_columns(x, g, out, start, step, rows, length, columns, acc, k):
@@ -282,9 +322,10 @@ def programs(dtype: Any, plain: bool) -> dict[str, Any]:
             for row in range(rows):
                 i = start + row * step + at
                 v, h = load(x, i), load(g, i)
-                u = position(inside(v, lane_ends), lane_place)
-                store(out, i, h * slope_at(v, u, d, lane_ends))
-                a = add_sums(a, v, u, h, zero, lane_ends)
+                c = inside(v, lane_ends)
+                u = position(c, lane_place)
+                store(out, i, h * slope(v, u, d, lane_ends))
+                a = add(a, v, c, u, h, zero, lane_ends)
             keep_eight(acc, at * SUMS, a)
         for at in range(whole, length):
             s = ten_single(columns, at, length)
@@ -292,9 +333,10 @@ def programs(dtype: Any, plain: bool) -> dict[str, Any]:
             for row in range(rows):
                 i = start + row * step + at
                 w, f = load_one(x, i), load_one(g, i)
-                n = position(inside(w, ends), place)
-                store(out, i, f * slope_at(w, n, s, ends))
-                b = add_sums(b, w, n, f, dtype(0), ends)
+                e = inside(w, ends)
+                n = position(e, place)
+                store(out, i, f * slope(w, n, s, ends))
+                b = add(b, w, e, n, f, dtype(0), ends)
             add_eight(acc, whole * SUMS + (at - whole), WIDTH, b)
 
     @jit

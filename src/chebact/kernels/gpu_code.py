@@ -18,10 +18,11 @@ HEADER = tl.constexpr(3)  # above degree 3 the constants begin with left end, ri
 
 @triton.jit
 def own_tile(row_blocks, column_blocks, COLUMNS: tl.constexpr):
-    """The replica, the block of rows and the columns (1, COLUMNS) of this program; columns vary fastest."""
+    """The replica, the block of rows and the columns, (1, COLUMNS) or one number, of this program."""
     program = tl.program_id(0)
-    column = program % column_blocks * COLUMNS + tl.arange(0, COLUMNS)[None, :]
-    rest = program // column_blocks
+    column, rest = program % column_blocks * COLUMNS, program // column_blocks  # neighbours in memory run side by side
+    if COLUMNS > 1:  # one number is loaded once a thread, a tensor of one number once for each of its elements
+        column += tl.arange(0, COLUMNS)[None, :]
     return (rest // row_blocks).to(tl.int64), rest % row_blocks, column
 
 
@@ -37,7 +38,7 @@ def places(tile, rows, column, columns, inner, ROWS: tl.constexpr, WIDE: tl.cons
 
 @triton.jit
 def entry(table, index, channels, exists):
-    """One number of every column's table: (1, COLUMNS)."""
+    """One number of the table of every column."""
     return tl.load(table + index * channels, mask=exists, other=0.0)
 
 
@@ -98,7 +99,10 @@ def powers_forward(
 @triton.jit
 def keep_sum(partial, index, columns, column, tile):
     """Store the sum over the rows of `tile` as number `index` of its columns."""
-    tl.store(partial + index * columns + column, tl.sum(tile, axis=0)[None, :], mask=column < columns)
+    if tile.shape[1] > 1:
+        tl.store(partial + index * columns + column, tl.sum(tile, axis=0)[None, :], mask=column < columns)
+    else:
+        tl.store(partial + index * columns + column, tl.sum(tile))
 
 
 @triton.jit
