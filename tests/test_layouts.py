@@ -48,7 +48,10 @@ def drawn(*shape):
 
 def row_by_row(x, values, axis, **choices):
     """The contiguous truth: every channel alone, as a vector that shares one row of values."""
-    parts = [chebyshev_lagrange(part.reshape(-1).clone(), row[None], **choices) for part, row in zip(x.unbind(axis), values, strict=True)]
+    parts = [
+        chebyshev_lagrange(part.reshape(-1).clone(), row[None], **choices)
+        for part, row in zip(x.unbind(axis), values, strict=True)
+    ]
     return torch.stack([p.reshape(part.shape) for p, part in zip(parts, x.unbind(axis), strict=True)], axis)
 
 

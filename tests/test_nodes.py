@@ -25,7 +25,9 @@ def test_nodes_are_mpmath_s_correctly_rounded_to_float64(degree, interval):
 def test_nodes_in_lower_types_are_nearest_to_mpmath_s(degree, dtype):
     unit = mpf(torch.finfo(dtype).eps) / 2
     for got, wanted in zip(nodes(degree, dtype=dtype).tolist(), exact_nodes(degree), strict=True):
-        assert abs(mpf(got) - wanted) <= unit * max(abs(wanted), mpf(torch.finfo(dtype).smallest_normal)) * (1 + mpf("1e-6"))
+        assert abs(mpf(got) - wanted) <= unit * max(abs(wanted), mpf(torch.finfo(dtype).smallest_normal)) * (
+            1 + mpf("1e-6")
+        )
 
 
 def test_the_paper_s_cubic_nodes_in_closed_form():

@@ -16,7 +16,9 @@ INTERVALS = [(-1.0, 1.0), (0.0, 1.0), (-3.0, 5.0)]
 
 
 def heights(degree, *leading):
-    return torch.rand(*leading, degree + 1, dtype=torch.float64, generator=torch.Generator().manual_seed(degree)) * 2 - 1
+    return (
+        torch.rand(*leading, degree + 1, dtype=torch.float64, generator=torch.Generator().manual_seed(degree)) * 2 - 1
+    )
 
 
 @pytest.mark.parametrize("degree", DEGREES)

@@ -51,7 +51,9 @@ def compare(name, optimizer, loss, single_loss, epochs=50):
     """200 steps of 3 replicas together and of each alone; the largest difference of any parameter."""
     seeds, (x, y) = (11, 12, 13), data()
     together = ResidualMLP.from_table(name, 3, replicas=3, generator=seeded(*seeds)).double()
-    run = train_replicas_(together, x, y, order=seeded(*seeds), epochs=epochs, batch_size=BATCH, loss=loss, optimizer=optimizer)
+    run = train_replicas_(
+        together, x, y, order=seeded(*seeds), epochs=epochs, batch_size=BATCH, loss=loss, optimizer=optimizer
+    )
     assert not run.failed.any()
     worst = 0.0
     for replica, seed in enumerate(seeds):
@@ -62,7 +64,9 @@ def compare(name, optimizer, loss, single_loss, epochs=50):
     return worst
 
 
-@pytest.mark.parametrize("name", [name for name in ARCHITECTURES if name not in ("cubic", "relu-2x-depth", "relu-2x-layers")])
+@pytest.mark.parametrize(
+    "name", [name for name in ARCHITECTURES if name not in ("cubic", "relu-2x-depth", "relu-2x-layers")]
+)
 def test_together_is_alone(name):
     gentle = partial(paper_sgd, momentum=0.9, lr=0.01)  # 0.99 explodes for some, as the paper reports
     assert compare(name, gentle, absolute_error, nn.functional.l1_loss) < 1e-8
@@ -117,7 +121,9 @@ def test_when_all_are_lost_it_stops():
     network, epochs = Explosive(2), []
     network.poison = {0: (1, math.nan), 1: (1, math.nan)}
     x = torch.ones(32, 1, dtype=torch.float64)
-    run = train_replicas_(network, x, x, order=seeded(0, 1), epochs=50, on_epoch=lambda epoch, losses: epochs.append(epoch))
+    run = train_replicas_(
+        network, x, x, order=seeded(0, 1), epochs=50, on_epoch=lambda epoch, losses: epochs.append(epoch)
+    )
     assert epochs == [0]
     assert run.failed.all()
     assert run.losses.shape == (50, 2)

@@ -1,5 +1,7 @@
 """Number types: four are served, low ones as float32 rounded once; every other one raises."""
 
+import warnings
+
 import pytest
 import torch
 
@@ -20,7 +22,8 @@ def drawn(*shape):
 def of_type(dtype, *shape):
     """Zeros of any type, or a skip where torch itself cannot make them."""
     try:
-        return torch.empty(*shape, dtype=dtype)
+        with warnings.catch_warnings(action="ignore"):  # torch says of some types that they are new or going
+            return torch.empty(*shape, dtype=dtype)
     except (RuntimeError, NotImplementedError, TypeError):
         return pytest.skip(f"torch makes no tensor of {dtype}")
 
@@ -95,11 +98,11 @@ def test_every_other_type_of_x_raises_type_error_with_its_name(dtype):
 
 @pytest.mark.parametrize("dtype", REFUSED, ids=str)
 def test_every_other_type_of_values_raises_type_error_with_its_name(dtype):
-    values = of_type(dtype, 3, 4)
+    values, row = of_type(dtype, 3, 4), of_type(dtype, 4)
     calls = {
         "values": (
             lambda: chebyshev_lagrange(torch.zeros(2, 3), values),
-            lambda: chebact.polynomial(torch.zeros(2), values[0]),
+            lambda: chebact.polynomial(torch.zeros(2), row),
             lambda: chebact.values_to_coefficients(values),
             lambda: chebact.end_slopes(values),
         ),

@@ -10,9 +10,9 @@ from torch import nn
 from torch.nn.parameter import UninitializedParameter, is_lazy
 
 from chebact.basis import Basis
-from chebact.checks import Interval, whole_number
+from chebact.checks import Interval, axis_of, count_of, float_tensor, float_type, whole_number
 from chebact.formula import formula
-from chebact.functional import apply_basis, check_tensors, chebyshev_basis, make_basis
+from chebact.functional import apply_basis, chebyshev_basis, check_tensors, make_basis
 from chebact.initial import Function, heights_of, shape_named
 from chebact.nodes import nodes
 
@@ -28,17 +28,16 @@ class _LearnedShape(nn.Module):
     def _make(
         self, channels: Any, groups: Any, channel_dim: Any, replicas: Any, device: Any, dtype: Any, degree: int
     ) -> None:
-        self.channels = None if channels is None else whole_number("channels", channels, least=1)
-        self.groups = None if groups is None else whole_number("groups", groups, least=1)
-        self.replicas = None if replicas is None else whole_number("replicas", replicas, least=1)
-        if type(channel_dim) is not int:
-            raise TypeError(f"channel_dim must be a whole number, but {type(channel_dim).__name__} came")
-        self.channel_dim = channel_dim
-        if dtype is not None and (not isinstance(dtype, torch.dtype) or not dtype.is_floating_point):
-            raise TypeError(f"dtype must be a floating-point torch.dtype, but {dtype} came")
+        self.channels = None if channels is None else count_of("channels", channels)
+        self.groups = None if groups is None else count_of("groups", groups)
+        self.replicas = None if replicas is None else count_of("replicas", replicas)
+        self.channel_dim = axis_of(channel_dim)
+        if dtype is not None:
+            float_type(dtype)
         rows = self._rows()
         if rows is None:
-            self.values = UninitializedParameter(device=device, dtype=dtype)
+            lazy: Any = UninitializedParameter
+            self.values = lazy(device=device, dtype=dtype)
         else:
             self.values = nn.Parameter(torch.empty(self._shape(rows, degree), device=device, dtype=dtype))
 
@@ -49,7 +48,9 @@ class _LearnedShape(nn.Module):
         if self.channels is None:
             return None
         if self.groups is not None and self.channels % self.groups:
-            raise ValueError(f"groups must divide channels, but groups = {self.groups}, channels = {self.channels} came")
+            raise ValueError(
+                f"groups must divide channels, but groups = {self.groups}, channels = {self.channels} came"
+            )
         return self.groups or self.channels
 
     def _shape(self, rows: int, degree: int) -> tuple[int, ...]:
@@ -57,8 +58,7 @@ class _LearnedShape(nn.Module):
 
     def _learn_channels(self, x: torch.Tensor) -> None:
         """Take the number of channels from the first x."""
-        if not isinstance(x, torch.Tensor):
-            raise TypeError(f"x must be a tensor, but {type(x).__name__} came")
+        float_tensor("x", x)
         rank = x.dim() - (self.replicas is not None)
         axis = -1 if rank == 1 else self.channel_dim + (self.replicas is not None and self.channel_dim >= 0)
         if rank < 1 or not -x.dim() <= axis < x.dim():
@@ -88,23 +88,34 @@ class _LearnedShape(nn.Module):
         if self.channels is None and self.groups != 1:
             self._learn_channels(x)
         check_tensors(x, self.values, "values")
+        if self.values.shape[-2] == 1:
+            self._check_channels(x)
         if self.groups is None or self.groups == 1 or self.channels is None:
             return self.values
         return self.values.repeat_interleave(self.channels // self.groups, dim=-2)
+
+    def _check_channels(self, x: torch.Tensor) -> None:
+        """One row of values fits any x; a module that was told its width takes no other."""
+        rank = x.dim() - (self.replicas is not None)
+        axis = -1 if rank == 1 else self.channel_dim + (self.replicas is not None and self.channel_dim >= 0)
+        if self.channels is not None and rank > 0 and -x.dim() <= axis < x.dim() and x.shape[axis] != self.channels:
+            raise ValueError(
+                f"this activation is for channels = {self.channels}, but x of shape {tuple(x.shape)} has {x.shape[axis]}"
+            )
 
     def reset_parameters(self) -> None:
         """Set the values to where they start."""
         raise NotImplementedError
 
     def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
-        if is_lazy(self.values):
-            destination[prefix + "values"] = self.values
+        if is_lazy(self.values):  # a tensor of no rows: unlike a lazy parameter, torch.load(weights_only=True) reads it
+            destination[prefix + "values"] = torch.empty(0, self.basis.degree + 1)
         else:
             super()._save_to_state_dict(destination, prefix, keep_vars)
 
     def _load_from_state_dict(self, state_dict: Any, prefix: str, *args: Any) -> None:
         given = state_dict.get(prefix + "values")
-        if given is not None and is_lazy(self.values) and is_lazy(given):
+        if given is not None and is_lazy(self.values) and (is_lazy(given) or given.numel() == 0):
             return
         if given is not None and is_lazy(self.values) and self._fits(given):
             self.channels = self.channels or (given.shape[-2] if self.groups is None else None)
@@ -185,19 +196,7 @@ class ChebyshevLagrange(_LearnedShape):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """The activation of x, in its shape, type and memory format."""
-        values = self._full_values(x)
-        self._check_channels(x)
-        return apply_basis(x, values, self.basis, self.channel_dim, "values", inplace=self.inplace)
-
-    def _check_channels(self, x: torch.Tensor) -> None:
-        if self.groups != 1 or self.channels is None:
-            return
-        rank = x.dim() - (self.replicas is not None)
-        axis = -1 if rank == 1 else self.channel_dim + (self.replicas is not None and self.channel_dim >= 0)
-        if rank and -x.dim() <= axis < x.dim() and x.shape[axis] != self.channels:
-            raise ValueError(
-                f"this activation is for {self.channels} channels, but x of shape {tuple(x.shape)} has {x.shape[axis]}"
-            )
+        return apply_basis(x, self._full_values(x), self.basis, self.channel_dim, "values", inplace=self.inplace)
 
     def reset_parameters(self) -> None:
         """Set the values to `init` again."""
@@ -211,8 +210,10 @@ class ChebyshevLagrange(_LearnedShape):
         0.479426
         """
         if is_lazy(self.values):
-            raise ValueError("fit_ needs the number of channels, which the first call tells; give channels or call first")
-        places = nodes(self.basis.degree, interval=self.basis.interval)
+            raise ValueError(
+                "fit_ needs the number of channels, which the first call tells; give channels or call first"
+            )
+        places = nodes(self.basis.degree, interval=self.basis.interval, device="cpu")
         heights = heights_of(shape_named(function), places, tuple(self.values.shape))
         with torch.no_grad():
             self.values.copy_(heights.expand(self.values.shape))
@@ -228,17 +229,27 @@ class ChebyshevLagrange(_LearnedShape):
         """
         if is_lazy(self.values):
             raise ValueError("to_formula needs the number of channels, which the first call tells")
-        rows = self.values if self.replicas is None else self.values[whole_number("replica", replica, least=0, most=self.replicas - 1)]
+        rows = (
+            self.values
+            if self.replicas is None
+            else self.values[whole_number("replica", replica, least=0, most=self.replicas - 1)]
+        )
         count = self.channels if self.channels is not None else rows.shape[0]
         index = whole_number("channel", channel, least=0, most=count - 1)
-        return formula(rows[index * rows.shape[0] // count], self.basis, whole_number("digits", digits, least=1, most=17))
+        return formula(
+            rows[index * rows.shape[0] // count], self.basis, whole_number("digits", digits, least=1, most=17)
+        )
 
     def extra_repr(self) -> str:
         """The choices that differ from the defaults."""
         basis, parts = self.basis, [self._size_repr(), f"tails={self.basis.tails!r}"]
         parts += [f"regression_nodes={basis.regression_nodes}"] if basis.tails == "regression" else []
         if self.init != "zeros":
-            parts.append(f"init={self.init!r}" if isinstance(self.init, str) else f"init={getattr(self.init, '__name__', 'function')}")
+            parts.append(
+                f"init={self.init!r}"
+                if isinstance(self.init, str)
+                else f"init={getattr(self.init, '__name__', 'function')}"
+            )
         parts += [f"interval={basis.interval}"] if basis.interval != (-1.0, 1.0) else []
         parts += ["inplace=True"] if self.inplace else []
         return ", ".join(parts)
@@ -301,11 +312,11 @@ class PrototypeSimilarity(nn.Module):
         replicas: int | None = None,
     ) -> None:
         super().__init__()
-        self.channels = whole_number("channels", channels, least=1)
-        self.replicas = None if replicas is None else whole_number("replicas", replicas, least=1)
-        if type(channel_dim) is not int:
-            raise TypeError(f"channel_dim must be a whole number, but {type(channel_dim).__name__} came")
-        self.channel_dim = channel_dim
+        self.channels = count_of("channels", channels)
+        self.replicas = None if replicas is None else count_of("replicas", replicas)
+        self.channel_dim = axis_of(channel_dim)
+        if dtype is not None:
+            float_type(dtype)
         leading = () if self.replicas is None else (self.replicas,)
         self.prototypes = nn.Parameter(torch.empty(*leading, self.channels, self.channels, device=device, dtype=dtype))
         self.reset_parameters()
@@ -318,12 +329,15 @@ class PrototypeSimilarity(nn.Module):
                 self.prototypes.uniform_(-bound, bound, generator=generator)
                 return
             if self.replicas is None or len(generator) != self.replicas:
-                raise ValueError(f"generator must be one, or one for each of {self.replicas} replicas, not {len(generator)}")
+                raise ValueError(
+                    f"generator must be one, or one for each of {self.replicas} replicas, not {len(generator)}"
+                )
             for prototypes, own in zip(self.prototypes, generator, strict=True):
                 prototypes.uniform_(-bound, bound, generator=own)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """The similarities, in the shape of x."""
+        float_tensor("x", x)
         first = self.replicas is not None
         rank = x.dim() - first
         axis = -1 if rank == 1 else self.channel_dim + (first and self.channel_dim >= 0)
@@ -334,10 +348,17 @@ class PrototypeSimilarity(nn.Module):
         if first and x.shape[0] != self.replicas:
             raise ValueError(f"x must begin with {self.replicas} replicas, but shape {tuple(x.shape)} came")
         rows = x.movedim(axis, -1)
-        flat = rows.flatten(1, -2) if first and rows.dim() > 3 else rows.unsqueeze(1) if first and rows.dim() == 2 else rows
+        flat = (
+            rows.flatten(1, -2)
+            if first and rows.dim() > 3
+            else rows.unsqueeze(1)
+            if first and rows.dim() == 2
+            else rows
+        )
         products = flat @ self.prototypes.mT
         lengths = flat.norm(dim=-1, keepdim=True) * self.prototypes.norm(dim=-1).unsqueeze(-2 if first else 0)
-        return (products / (lengths + 1e-8)).reshape(rows.shape).movedim(-1, axis)
+        similarities: torch.Tensor = products / (lengths + 1e-8)
+        return similarities.reshape(rows.shape).movedim(-1, axis)
 
     def extra_repr(self) -> str:
         """The sizes."""

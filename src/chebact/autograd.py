@@ -10,7 +10,7 @@ derivatives:
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch.autograd import Function
@@ -47,10 +47,10 @@ class Evaluate(Function):
         x, values = ctx.saved_tensors
         result = torch.zeros_like(x)
         if x_t is not None:
-            slope = Evaluate.apply(x, values, ctx.basis.derivative(), ctx.channel_dim, ctx.replicated)
+            slope = evaluate(x, values, ctx.basis.derivative(), ctx.channel_dim, ctx.replicated)
             result = result + slope * x_t
         if values_t is not None:
-            result = result + Evaluate.apply(x, values_t, ctx.basis, ctx.channel_dim, ctx.replicated)
+            result = result + evaluate(x, values_t, ctx.basis, ctx.channel_dim, ctx.replicated)
         return result
 
     @staticmethod
@@ -60,13 +60,13 @@ class Evaluate(Function):
         if in_dims[1] is None:
             place = 1 if replicated else 0
             moved = x.movedim(in_dims[0], place)
-            return Evaluate.apply(moved, values, basis, channel_dim + 1, replicated), place
+            return evaluate(moved, values, basis, channel_dim + 1, replicated), place
         batch = info.batch_size
         x, values = (_in_front(t, dim, batch) for t, dim in zip((x, values), in_dims, strict=False))
         if not replicated:
-            return Evaluate.apply(x, values, basis, channel_dim + 1, True), 0
-        out = Evaluate.apply(x.flatten(0, 1), values.flatten(0, 1), basis, channel_dim, True)
-        return out.unflatten(0, (batch, -1)), 0
+            return evaluate(x, values, basis, channel_dim + 1, True), 0
+        out = evaluate(x.flatten(0, 1), values.flatten(0, 1), basis, channel_dim, True)
+        return out.reshape(batch, -1, *out.shape[1:]), 0
 
 
 class Gradients(Function):
@@ -91,9 +91,9 @@ class Gradients(Function):
         x, grad, values = ctx.saved_tensors
         place = (ctx.channel_dim, ctx.replicated)
         slopes = ctx.basis.derivative()
-        of_x, of_values = Gradients.apply(x, for_x * grad, values, slopes, *place)
-        of_x = of_x + grad * Evaluate.apply(x, for_values, slopes, *place)
-        of_grad = for_x * Evaluate.apply(x, values, slopes, *place) + Evaluate.apply(x, for_values, ctx.basis, *place)
+        of_x, of_values = gradients(x, for_x * grad, values, slopes, *place)
+        of_x = of_x + grad * evaluate(x, for_values, slopes, *place)
+        of_grad = for_x * evaluate(x, values, slopes, *place) + evaluate(x, for_values, ctx.basis, *place)
         return of_x, of_grad, of_values, None, None, None
 
     @staticmethod
@@ -103,13 +103,13 @@ class Gradients(Function):
         slopes = ctx.basis.derivative()
         for_x, for_values = torch.zeros_like(x), torch.zeros_like(values)
         if grad_t is not None:
-            more_x, more_values = Gradients.apply(x, grad_t, values, ctx.basis, *place)
+            more_x, more_values = gradients(x, grad_t, values, ctx.basis, *place)
             for_x, for_values = for_x + more_x, for_values + more_values
         if x_t is not None:
-            more_x, more_values = Gradients.apply(x, grad * x_t, values, slopes, *place)
+            more_x, more_values = gradients(x, grad * x_t, values, slopes, *place)
             for_x, for_values = for_x + more_x, for_values + more_values
         if values_t is not None:
-            for_x = for_x + grad * Evaluate.apply(x, values_t, slopes, *place)
+            for_x = for_x + grad * evaluate(x, values_t, slopes, *place)
         return for_x, for_values
 
     @staticmethod
@@ -126,10 +126,10 @@ class Gradients(Function):
         batch = info.batch_size
         x, grad, values = (_in_front(t, dim, batch) for t, dim in zip((x, grad, values), in_dims, strict=False))
         if not replicated:
-            return Gradients.apply(x, grad, values, basis, channel_dim + 1, True), (0, 0)
+            return gradients(x, grad, values, basis, channel_dim + 1, True), (0, 0)
         merged = (x.flatten(0, 1), grad.flatten(0, 1), values.flatten(0, 1))
-        for_x, for_values = Gradients.apply(*merged, basis, channel_dim, True)
-        return (for_x.unflatten(0, (batch, -1)), for_values.unflatten(0, (batch, -1))), (0, 0)
+        for_x, for_values = gradients(*merged, basis, channel_dim, True)
+        return tuple(t.reshape(batch, -1, *t.shape[1:]) for t in (for_x, for_values)), (0, 0)
 
 
 def evaluate(x: Tensor, values: Tensor, basis: Basis, channel_dim: int, replicated: bool) -> Tensor:
@@ -138,9 +138,9 @@ def evaluate(x: Tensor, values: Tensor, basis: Basis, channel_dim: int, replicat
     `Function.apply` looks up the signature of `forward` at every call, which costs as much as a small activation.
     """
     if torch._C._are_functorch_transforms_active():
-        result: Tensor = Evaluate.apply(x, values, basis, channel_dim, replicated)
+        result: Tensor = Evaluate.apply(x, values, basis, channel_dim, replicated)  # type: ignore[no-untyped-call]
     else:
-        result = super(Function, Evaluate).apply(x, values, basis, channel_dim, replicated)
+        result = super(Function, Evaluate).apply(x, values, basis, channel_dim, replicated)  # type: ignore[no-untyped-call]
     return result
 
 
@@ -149,8 +149,8 @@ def gradients(
 ) -> tuple[Tensor, Tensor]:
     """`Gradients`, or the kernel itself where no derivative of it can be asked for."""
     if torch.is_grad_enabled() or torch._C._are_functorch_transforms_active() or _wrapped(x, grad, values):
-        result: tuple[Tensor, Tensor] = Gradients.apply(x, grad, values, basis, channel_dim, replicated)
-        return result
+        outcome = Gradients.apply(x, grad, values, basis, channel_dim, replicated)  # type: ignore[no-untyped-call]
+        return cast(tuple[Tensor, Tensor], outcome)
     return kernels.gradients(x, grad, values, basis, channel_dim, replicated)
 
 

@@ -6,8 +6,13 @@ import math
 import operator
 from typing import Any
 
+import torch
+
 MAX_DEGREE = 10_000
+MAX_COUNT = 2**31 - 1  # of channels, groups and replicas
 TAILS = ("extrapolate", "regression", "none")
+
+FLOATS = (torch.float32, torch.bfloat16, torch.float16, torch.float64)
 
 Interval = tuple[float, float]
 
@@ -24,6 +29,34 @@ def whole_number(name: str, given: Any, *, least: int, most: int | None = None) 
         wanted = f"at least {least}" if most is None else f"between {least} and {most}"
         raise ValueError(f"{name} must be {wanted}, but {_shortened(number)} came")
     return number
+
+
+def float_tensor(name: str, given: Any) -> None:
+    """`given` is a dense tensor of one of the served types, or a TypeError says what it is."""
+    if not isinstance(given, torch.Tensor):
+        raise TypeError(f"{name} must be a tensor, but {_described(given)} came")
+    if given.dtype not in FLOATS:
+        raise TypeError(f"{name} must be float64, float32, bfloat16 or float16, but {given.dtype} came")
+    if given.layout != torch.strided:
+        raise TypeError(f"{name} must be a dense tensor, but one of layout {given.layout} came")
+
+
+def float_type(given: Any) -> None:
+    """`given` is one of the served types, or a TypeError says what it is."""
+    if given not in FLOATS:
+        raise TypeError(f"dtype must be float64, float32, bfloat16 or float16, but {given} came")
+
+
+def count_of(name: str, given: Any) -> int:
+    """`given` as a number of channels, groups or replicas."""
+    return whole_number(name, given, least=1, most=MAX_COUNT)
+
+
+def axis_of(given: Any) -> int:
+    """`given` as the number of an axis, counted from either end."""
+    if type(given) is not int:
+        raise TypeError(f"channel_dim must be a whole number, but {_described(given)} came")
+    return given
 
 
 def degree_of(given: Any) -> int:
@@ -69,6 +102,14 @@ def finite_number(name: str, given: Any) -> float:
         raise TypeError(f"{name} must be a number, but {_described(given)} came") from None
     if not math.isfinite(number):
         raise ValueError(f"{name} must be finite, but {number} came")
+    return number
+
+
+def not_negative(name: str, given: Any) -> float:
+    """`given` as a finite float that is zero or more."""
+    number = finite_number(name, given)
+    if number < 0:
+        raise ValueError(f"{name} must be zero or more, but {number} came")
     return number
 
 

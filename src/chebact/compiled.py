@@ -34,9 +34,7 @@ def _(x: Tensor, values: Tensor, basis: str, channel_dim: int, replicated: bool)
 
 
 @gradients.register_fake
-def _(
-    x: Tensor, grad: Tensor, values: Tensor, basis: str, channel_dim: int, replicated: bool
-) -> tuple[Tensor, Tensor]:
+def _(x: Tensor, grad: Tensor, values: Tensor, basis: str, channel_dim: int, replicated: bool) -> tuple[Tensor, Tensor]:
     return torch.empty_like(x), torch.empty_like(values)
 
 

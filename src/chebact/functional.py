@@ -11,7 +11,7 @@ from torch.autograd import forward_ad
 from chebact import compiled
 from chebact.autograd import evaluate
 from chebact.basis import Basis, basis_of
-from chebact.checks import Interval, degree_of, interval_of, regression_nodes_of, tails_of
+from chebact.checks import Interval, degree_of, float_tensor, interval_of, regression_nodes_of, tails_of
 from chebact.kernels import evaluate as run_kernel
 from chebact.kernels.reference import broadcast, plain
 
@@ -56,7 +56,9 @@ def weighted_chebyshev(x: torch.Tensor, weights: torch.Tensor, *, channel_dim: i
     return apply_basis(x, weights, chebyshev_basis(weights.shape[-1] - 1), channel_dim, "weights")
 
 
-def make_basis(degree: Any, tails: Any = "extrapolate", regression_nodes: Any = 2, interval: Any = (-1.0, 1.0)) -> Basis:
+def make_basis(
+    degree: Any, tails: Any = "extrapolate", regression_nodes: Any = 2, interval: Any = (-1.0, 1.0)
+) -> Basis:
     """The checked and shared basis of a Chebyshev-Lagrange activation."""
     if torch.compiler.is_compiling():  # torch.compile looks through a cache, with a warning
         return _checked_basis(degree, tails, regression_nodes, interval)
@@ -100,7 +102,8 @@ def apply_basis(
     if torch.compiler.is_exporting() or type(x) not in _OWN_TYPES:
         return _in_plain_torch(x, values, basis, axis, replicated)
     if torch.compiler.is_compiling():
-        return compiled.evaluate(x, values, basis.key, axis, replicated)
+        result: torch.Tensor = compiled.evaluate(x, values, basis.key, axis, replicated)
+        return result
     if _nothing_is_recorded(x, values):
         return run_kernel(x, values, basis, axis, replicated, inplace=inplace)
     return evaluate(x, values, basis, axis, replicated)
@@ -115,23 +118,25 @@ def _nothing_is_recorded(x: torch.Tensor, values: torch.Tensor) -> bool:
 
 def check_tensors(x: Any, values: Any, name: str) -> None:
     """Both are real floating-point tensors on one device, and `values` have two or three axes."""
-    if type(x) in _OWN_TYPES and type(values) in _OWN_TYPES and x.dtype in _REAL and values.dtype in _REAL and x.device == values.device:
-        if x.layout == torch.strided and values.dim() in (2, 3):
-            return
+    if (
+        type(x) in _OWN_TYPES
+        and type(values) in _OWN_TYPES
+        and x.dtype in _REAL
+        and values.dtype in _REAL
+        and x.device == values.device
+        and x.layout == torch.strided
+        and values.dim() in (2, 3)
+        and values.shape[-1] > 1
+    ):
+        return
     for label, tensor in (("x", x), (name, values)):
-        if not isinstance(tensor, torch.Tensor):
-            raise TypeError(f"{label} must be a tensor, but {type(tensor).__name__} came")
-        if not tensor.is_floating_point():
-            raise TypeError(f"{label} must be float64, float32, bfloat16 or float16, but {tensor.dtype} came")
-        if tensor.element_size() == 1:
-            raise TypeError(f"{label} must be float64, float32, bfloat16 or float16, but {tensor.dtype} came")
-        if tensor.layout != torch.strided:
-            raise TypeError(f"{label} must be a dense tensor, but one of layout {tensor.layout} came")
+        float_tensor(label, tensor)
     if x.device != values.device:
         raise ValueError(f"x and {name} must be on one device, but x is on {x.device} and {name} on {values.device}")
-    if values.dim() not in (2, 3):
+    if values.dim() not in (2, 3) or values.shape[-1] < 2:
         raise ValueError(
-            f"{name} must be (channel, degree + 1) or (replica, channel, degree + 1), but shape {tuple(values.shape)} came"
+            f"{name} must be (channel, degree + 1) or (replica, channel, degree + 1), "
+            f"but shape {tuple(values.shape)} came"
         )
 
 

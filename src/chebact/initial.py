@@ -29,7 +29,9 @@ def shape_named(init: Any) -> Function:
             raise ValueError(f"init must be one of {', '.join(INITIAL_SHAPES)} or a function, but {init!r} came")
         return INITIAL_SHAPES[init]
     if not callable(init):
-        raise TypeError(f"init must be one of {', '.join(INITIAL_SHAPES)} or a function, but {type(init).__name__} came")
+        raise TypeError(
+            f"init must be one of {', '.join(INITIAL_SHAPES)} or a function, but {type(init).__name__} came"
+        )
     result: Function = init
     return result
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy
 import torch
 
-from chebact.checks import Interval, degree_of, interval_of
+from chebact.checks import Interval, degree_of, float_type, interval_of
 
 _PI = Decimal("3.14159265358979323846264338327950288419716939937510582097494459230781640628620899")
 _DIGITS = 60
@@ -31,8 +31,7 @@ def nodes(
     >>> nodes(3)
     tensor([ 1.0000,  0.4142, -0.4142, -1.0000], dtype=torch.float64)
     """
-    if not isinstance(dtype, torch.dtype) or not dtype.is_floating_point:
-        raise TypeError(f"dtype must be a floating-point torch.dtype, but {dtype} came")
+    float_type(dtype)
     exact = exact_nodes(degree_of(degree), interval_of(interval))
     return torch.tensor([float(x) for x in exact], dtype=torch.float64, device=device).to(dtype)
 
@@ -73,9 +72,11 @@ def split_nodes(degree: int, interval: Interval, dtype: Any) -> tuple[Any, Any]:
 @lru_cache(maxsize=128)
 def barycentric_weights(degree: int) -> Any:
     """Weights w_j, up to a common factor, of P(x) = sum(w_j y_j / (x - x_j)) / sum(w_j / (x - x_j)): (degree + 1,)."""
-    index = numpy.arange(degree + 1)
-    from_nearer_end = numpy.minimum(2 * index + 1, 2 * (degree - index) + 1)
-    return numpy.where(index % 2 == 0, 1.0, -1.0) * numpy.sin(from_nearer_end * numpy.pi / (2 * (degree + 1)))
+    with localcontext() as context:
+        context.prec = _DIGITS
+        step = _PI / (2 * (degree + 1))
+        sines = [float(_cosine(abs(degree - 2 * j) * step)) for j in range(degree + 1)]  # of (2 j + 1) step
+    return numpy.array([-sine if j % 2 else sine for j, sine in enumerate(sines)])
 
 
 @lru_cache(maxsize=128)

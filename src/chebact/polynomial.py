@@ -13,7 +13,7 @@ import torch
 
 from chebact.autograd import evaluate
 from chebact.basis import Basis, basis_of, chebyshev_at_nodes
-from chebact.checks import Interval, degree_of, finite_number, interval_of, whole_number
+from chebact.checks import Interval, degree_of, finite_number, float_tensor, interval_of, whole_number
 from chebact.functional import make_basis
 from chebact.nodes import stretch
 
@@ -25,8 +25,8 @@ def values_to_coefficients(values: torch.Tensor) -> torch.Tensor:
     tensor([0., 1.])
     """
     matrix = torch.from_numpy(chebyshev_at_nodes(_degree(values, "values"))).to(values.device)
-    solved = torch.linalg.solve(matrix, values.double().unsqueeze(-1)).squeeze(-1)
-    return solved.to(values.dtype)
+    solved: torch.Tensor = torch.linalg.solve(matrix, values.double().unsqueeze(-1))
+    return solved.squeeze(-1).to(values.dtype)
 
 
 def coefficients_to_values(coefficients: torch.Tensor) -> torch.Tensor:
@@ -51,8 +51,9 @@ def polynomial(
     degree = _degree(values, "values")
     if values.dim() != 1:
         raise ValueError(f"values must be (degree + 1,), but shape {tuple(values.shape)} came")
-    if not isinstance(x, torch.Tensor) or not x.is_floating_point():
-        raise TypeError("x must be a floating-point tensor")
+    float_tensor("x", x)
+    if x.device != values.device:
+        raise ValueError(f"x and values must be on one device, but x is on {x.device} and values on {values.device}")
     order = whole_number("derivative", derivative, least=0, most=degree + 1)
     basis = basis_of(Basis(degree, "none", interval=interval_of(interval), order=order))
     return evaluate(x, values[None], basis, 0, False)
@@ -101,8 +102,7 @@ def error_bound(
 
 
 def _degree(numbers: Any, name: str) -> int:
-    if not isinstance(numbers, torch.Tensor) or not numbers.is_floating_point():
-        raise TypeError(f"{name} must be a floating-point tensor, but {type(numbers).__name__} came")
+    float_tensor(name, numbers)
     if numbers.dim() == 0 or numbers.shape[-1] < 2:
         raise ValueError(f"{name} must be (..., degree + 1) with degree at least 1, but {tuple(numbers.shape)} came")
-    return numbers.shape[-1] - 1
+    return int(numbers.shape[-1]) - 1

@@ -12,7 +12,7 @@ from torch import nn
 from torch.nn.parameter import is_lazy
 
 from chebact.activations import ChebyshevLagrange, Cubic, PrototypeSimilarity, WeightedChebyshev, _LearnedShape
-from chebact.checks import degree_of, finite_number, whole_number
+from chebact.checks import axis_of, count_of, degree_of, not_negative
 
 Builder = Callable[..., nn.Module]
 
@@ -43,7 +43,9 @@ def _weighted(channels: int, *, degree: int, channel_dim: int, replicas: int | N
 
 def _prototypes(channels: int, *, degree: int, channel_dim: int, replicas: int | None) -> nn.Module:
     similarity = PrototypeSimilarity(channels, channel_dim=channel_dim, replicas=replicas)
-    return nn.Sequential(similarity, _lagrange("none")(channels, degree=degree, channel_dim=channel_dim, replicas=replicas))
+    return nn.Sequential(
+        similarity, _lagrange("none")(channels, degree=degree, channel_dim=channel_dim, replicas=replicas)
+    )
 
 
 def _tanh_first(channels: int, *, degree: int, channel_dim: int, replicas: int | None) -> nn.Module:
@@ -80,8 +82,8 @@ def make_activation(
         raise TypeError(f"name must be a text, but {type(name).__name__} came")
     if name not in _rows:
         raise ValueError(f"name must be one of {', '.join(_rows)}, but {name!r} came")
-    count = whole_number("channels", channels, least=1)
-    return _rows[name].build(count, degree=degree_of(degree), channel_dim=channel_dim, replicas=replicas)
+    sizes = {"channel_dim": axis_of(channel_dim), "replicas": None if replicas is None else count_of("replicas", replicas)}
+    return _rows[name].build(count_of("channels", channels), degree=degree_of(degree), **sizes)
 
 
 def register_activation(name: str, build: Builder, *, label: str | None = None, replace: bool = False) -> None:
@@ -108,7 +110,7 @@ def parameter_groups(
     value_lr_scale: float = 1.0,
     value_weight_decay: float = 0.0,
 ) -> list[dict[str, Any]]:
-    """Two groups for an optimizer: the network's own parameters, and the learned shapes with a rate and decay of theirs.
+    """Two groups for an optimizer: the network's own parameters, and the learned shapes with a rate of their own.
 
     >>> net = nn.Sequential(nn.Linear(2, 4), ChebyshevLagrange(4))
     >>> [group["lr"] for group in parameter_groups(net, lr=0.1, value_lr_scale=0.5)]
@@ -116,16 +118,18 @@ def parameter_groups(
     """
     if not isinstance(model, nn.Module):
         raise TypeError(f"model must be a torch.nn.Module, but {type(model).__name__} came")
-    rate, scale = finite_number("lr", lr), finite_number("value_lr_scale", value_lr_scale)
-    decay = finite_number("value_weight_decay", value_weight_decay)
+    rate, scale = not_negative("lr", lr), not_negative("value_lr_scale", value_lr_scale)
+    decay = not_negative("value_weight_decay", value_weight_decay)
     shapes = [module.values for module in model.modules() if isinstance(module, _LearnedShape)]
     learned = {id(values) for values in shapes}
     if not learned:
-        raise ValueError("model has no learned activation (ChebyshevLagrange or WeightedChebyshev), so there is nothing to group")
+        raise ValueError(
+            "model has no learned activation (ChebyshevLagrange or WeightedChebyshev), so there is nothing to group"
+        )
     others = _trainable(p for p in model.parameters() if id(p) not in learned)
     first: dict[str, Any] = {"params": others, "lr": rate}
     if weight_decay is not None:
-        first["weight_decay"] = finite_number("weight_decay", weight_decay)
+        first["weight_decay"] = not_negative("weight_decay", weight_decay)
     values = _trainable({id(p): p for p in shapes}.values())
     return [first, {"params": values, "lr": rate * scale, "weight_decay": decay}]
 

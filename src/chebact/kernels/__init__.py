@@ -41,9 +41,7 @@ class Kernel(Protocol):
     def why_not(self, device: torch.device, basis: Basis) -> str | None:
         """Why it cannot run for tensors on this device, or None."""
 
-    def evaluate(
-        self, x: torch.Tensor, values: torch.Tensor, basis: Basis, sizes: Sizes, out: torch.Tensor
-    ) -> None:
+    def evaluate(self, x: torch.Tensor, values: torch.Tensor, basis: Basis, sizes: Sizes, out: torch.Tensor) -> None:
         """The activation of x into `out`."""
 
     def gradients(
@@ -120,9 +118,12 @@ def evaluate(
             kernel.evaluate(given, heights, basis, layout.sizes, out)
         except Exception as error:
             _fall_back(kernel, error).evaluate(given, heights, basis, layout.sizes, out)
-    if inplace and given is not x:
+    if inplace and given is x:
+        torch.autograd.graph.increment_version(x)  # the kernel wrote behind torch's back
+        return x
+    if inplace:
         return x.copy_(out)
-    return out if out.dtype == x.dtype else out.to(x.dtype)
+    return out if given is x else _like(x, out)
 
 
 def gradients(
@@ -140,8 +141,8 @@ def gradients(
         for_values = kernel.gradients(given, grad, heights, basis, layout.sizes, out)
     except Exception as error:
         for_values = _fall_back(kernel, error).gradients(given, grad, heights, basis, layout.sizes, out)
-    if out.dtype != x.dtype:
-        out = out.to(x.dtype)
+    if given is not x:
+        out = _like(x, out)
     if for_values.dtype != values.dtype:
         for_values = for_values.to(values.dtype)
     return out, for_values
@@ -150,6 +151,12 @@ def gradients(
 def _heights(values: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     """The values, contiguous and in the type to compute in."""
     return values if values.dtype == dtype and values.is_contiguous() else values.to(dtype).contiguous()
+
+
+def _like(x: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
+    """`out` in the type of x and with the strides that torch's own operations give to a result of x."""
+    like = torch.empty_like(x)
+    return out.to(x.dtype) if like.stride() == out.stride() else like.copy_(out)
 
 
 def _fall_back(kernel: Kernel, error: Exception) -> Kernel:

@@ -88,9 +88,7 @@ class _Plan:
         self.degree = basis.degree
         self.kind = (dtype == torch.float64, *(_choices(basis) if basis.by_powers else ()))
 
-    def run(
-        self, step: str, x: int, grad: int, out: int, table: int, slopes: int, partial: int, result: int
-    ) -> None:
+    def run(self, step: str, x: int, grad: int, out: int, table: int, slopes: int, partial: int, result: int) -> None:
         """Call the compiled loop, on as many threads as pay."""
         block = _Block(*self.head, x, grad, out, table, slopes, *self.middle, partial, result, self.degree)
         serial = self.serial or step == "finish"
@@ -99,7 +97,7 @@ class _Plan:
 
 
 _plan = lru_cache(maxsize=4096)(_Plan)
-_Block = ctypes.c_int64 * 22  # the integers that a compiled loop reads, in the order of `cpu_code.FIELDS`
+_Block = ctypes.c_int64 * 22  # the integers that a compiled loop reads, in the order that `cpu_code` names
 
 
 @lru_cache(maxsize=1024)

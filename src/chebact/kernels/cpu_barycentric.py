@@ -1,8 +1,8 @@
 """The CPU kernel above degree 3: the second barycentric form, with every node kept as a high and a low part.
 
-P(x) = sum(w_j y_j / (x - x_j)) / sum(w_j / (x - x_j)) is as accurate as its data at any degree, and the derivative is the
-same formula with the slopes at the nodes in place of the heights. The sums for the parameters' gradient reuse the quotients.
-The table of a channel is its pieces: degree + 1 heights, then height and slope of the left line and of the right line.
+P(x) = sum(w_j y_j / (x - x_j)) / sum(w_j / (x - x_j)) is as accurate as its data at any degree, and the derivative is
+the same formula with the slopes at the nodes in place of the heights. The sums for the parameters' gradient reuse the
+quotients. The table of a channel is its pieces: degree + 1 heights, then height and slope of either line.
 """
 
 from __future__ import annotations
@@ -13,10 +13,44 @@ import numpy
 from numba import carray, float64, int64
 
 from chebact.kernels.cpu_code import (
-    CHANNELS, CONSTANTS, DEGREE, GRAD, INNER, INNER_BLOCKS, LONG_ROW, OUT, OUTER, OUTER_BLOCKS, PARTIAL,
-    REPLICAS, RESULT, SLOPES, TABLE, TASKS, X, clear, jit, keep_alive, lane_sum, partial_start, task_bounds,
+    CHANNELS,
+    CONSTANTS,
+    DEGREE,
+    GRAD,
+    INNER,
+    INNER_BLOCKS,
+    LONG_ROW,
+    OUT,
+    OUTER,
+    OUTER_BLOCKS,
+    PARTIAL,
+    REPLICAS,
+    RESULT,
+    SLOPES,
+    TABLE,
+    TASKS,
+    X,
+    clear,
+    jit,
+    keep_alive,
+    lane_sum,
+    partial_start,
+    task_bounds,
 )  # fmt: skip
-from chebact.kernels.lanes import WIDTH, choose, either, fma, less, load, load_one, next_ticket, pointer, same, splat, store
+from chebact.kernels.lanes import (
+    WIDTH,
+    choose,
+    either,
+    fma,
+    less,
+    load,
+    load_one,
+    next_ticket,
+    pointer,
+    same,
+    splat,
+    store,
+)
 
 HEADER = 3  # the constants begin with left end, right end and the number that stands for a difference of zero
 LINES = 4
@@ -181,9 +215,7 @@ def programs(dtype: Any) -> dict[str, Any]:
         store(acc, at_lines + WIDTH, fma(choose(on_left, zero, v - left), g, load(acc, at_lines + WIDTH)))
         store(acc, at_lines + 2 * WIDTH, load(acc, at_lines + 2 * WIDTH) + choose(on_right, zero, g))
         store(acc, at_lines + 3 * WIDTH, fma(choose(on_right, zero, v - right), g, load(acc, at_lines + 3 * WIDTH)))
-        lines = (
-            four_splat(slope_rows, at + terms) if by_rows else four_columns(slope_rows, at + terms * step, step)
-        )
+        lines = four_splat(slope_rows, at + terms) if by_rows else four_columns(slope_rows, at + terms * step, step)
         return g * with_lines(above / below, v, left, right, lines)
 
     def backward(address: Any) -> None:
@@ -217,9 +249,7 @@ def programs(dtype: Any) -> dict[str, Any]:
                             v, h = some(x, i, count, room), some(g, i, count, room)
                             if count < WIDTH:
                                 h = without_rest(h, count, room)
-                            h = slope_and_sums(
-                                v, h, slopes, at, int64(0), True, constants, ends, terms, quotients, acc
-                            )
+                            h = slope_and_sums(v, h, slopes, at, int64(0), True, constants, ends, terms, quotients, acc)
                             put_some(out, i, count, h, room)
                         for n in range(numbers):
                             to = (first + c - c0) * numbers + n

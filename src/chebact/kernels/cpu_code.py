@@ -12,12 +12,9 @@ import numba
 
 from chebact.kernels.lanes import WIDTH, load_one, splat, store
 
-FIELDS = tuple(
-    "ticket tasks replicas outer channels inner outer_block channel_block inner_block outer_blocks channel_blocks "
-    "inner_blocks x grad out table slopes matrix constants partial result degree".split()
-)
-(TICKET, TASKS, REPLICAS, OUTER, CHANNELS, INNER, OUTER_BLOCK, CHANNEL_BLOCK, INNER_BLOCK, OUTER_BLOCKS,
- CHANNEL_BLOCKS, INNER_BLOCKS, X, GRAD, OUT, TABLE, SLOPES, MATRIX, CONSTANTS, PARTIAL, RESULT, DEGREE) = range(22)  # fmt: skip
+# What the integers of a block are, in their order.
+(TICKET, TASKS, REPLICAS, OUTER, CHANNELS, INNER, OUTER_BLOCK, CHANNEL_BLOCK, INNER_BLOCK, OUTER_BLOCKS, CHANNEL_BLOCKS,
+ INNER_BLOCKS, X, GRAD, OUT, TABLE, SLOPES, MATRIX, CONSTANTS, PARTIAL, RESULT, DEGREE) = range(22)  # fmt: skip
 
 LONG_ROW = 16  # from this length on one channel's row fills the lanes; below it, neighbouring channels share them
 
@@ -68,7 +65,6 @@ def clear(start, count, zero):
     """Put `count` zeros (a multiple of the width) at `start`."""
     for index in range(0, count, WIDTH):
         store(start, index, splat(zero))
-
 
 
 @jit

@@ -154,8 +154,7 @@ def divided(a, b):
     """a / b, correctly rounded: Triton's own division of float32 errs by up to two units in the last place."""
     if b.dtype == tl.float32:
         return tl.div_rn(a, b)
-    else:
-        return a / b
+    return a / b
 
 
 @triton.jit

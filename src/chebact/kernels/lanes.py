@@ -18,7 +18,7 @@ from numba.extending import intrinsic, models, overload, register_model
 WIDTH = 8
 
 
-class Lanes(types.Type):  # type: ignore[misc]
+class Lanes(types.Type):
     """The Numba type of `WIDTH` numbers (or truth values) of one type."""
 
     def __init__(self, dtype: Any) -> None:
@@ -27,7 +27,7 @@ class Lanes(types.Type):  # type: ignore[misc]
 
 
 @register_model(Lanes)
-class LanesModel(models.PrimitiveModel):  # type: ignore[misc]
+class LanesModel(models.PrimitiveModel):
     """An LLVM vector, kept in registers."""
 
     def __init__(self, dmm: Any, fe_type: Lanes) -> None:
@@ -43,7 +43,7 @@ def _bytes(kind: Any) -> int:
     return int((kind.dtype if isinstance(kind, Lanes) else kind).bitwidth // 8)
 
 
-@intrinsic  # type: ignore[misc]
+@intrinsic
 def pointer(typingctx: Any, address: Any, dtype: Any) -> Any:
     """The integer `address` as a pointer to `dtype`."""
 
@@ -53,7 +53,7 @@ def pointer(typingctx: Any, address: Any, dtype: Any) -> Any:
     return types.CPointer(dtype.dtype)(types.int64, dtype), codegen
 
 
-@intrinsic  # type: ignore[misc]
+@intrinsic
 def load(typingctx: Any, start: Any, index: Any) -> Any:
     """`WIDTH` numbers from `start[index]` on; no alignment is asked for."""
     kind = Lanes(start.dtype)
@@ -67,7 +67,7 @@ def load(typingctx: Any, start: Any, index: Any) -> Any:
     return kind(start, types.int64), codegen
 
 
-@intrinsic  # type: ignore[misc]
+@intrinsic
 def store(typingctx: Any, start: Any, index: Any, value: Any) -> Any:
     """Put lanes, or one number, at `start[index]` and on."""
 
@@ -83,7 +83,7 @@ def store(typingctx: Any, start: Any, index: Any, value: Any) -> Any:
     return types.void(start, types.int64, value), codegen
 
 
-@intrinsic  # type: ignore[misc]
+@intrinsic
 def store_rounded(typingctx: Any, start: Any, index: Any, value: Any) -> Any:
     """Put float64 lanes at `start[index]` and on, rounded to the type that `start` points to."""
     kind = Lanes(start.dtype)
@@ -98,7 +98,7 @@ def store_rounded(typingctx: Any, start: Any, index: Any, value: Any) -> Any:
     return types.void(start, types.int64, value), codegen
 
 
-@intrinsic  # type: ignore[misc]
+@intrinsic
 def load_one(typingctx: Any, start: Any, index: Any) -> Any:
     """The number `start[index]`."""
 
@@ -108,7 +108,7 @@ def load_one(typingctx: Any, start: Any, index: Any) -> Any:
     return start.dtype(start, types.int64), codegen
 
 
-@intrinsic  # type: ignore[misc]
+@intrinsic
 def splat(typingctx: Any, number: Any) -> Any:
     """One number in every lane."""
     kind = Lanes(number)
@@ -122,7 +122,7 @@ def splat(typingctx: Any, number: Any) -> Any:
     return kind(number), codegen
 
 
-@intrinsic  # type: ignore[misc]
+@intrinsic
 def lane(typingctx: Any, vector: Any, index: Any) -> Any:
     """The number in one lane."""
 
@@ -132,44 +132,44 @@ def lane(typingctx: Any, vector: Any, index: Any) -> Any:
     return vector.dtype(vector, types.int64), codegen
 
 
-@intrinsic  # type: ignore[misc]
+@intrinsic
 def fma(typingctx: Any, a: Any, b: Any, c: Any) -> Any:
     """`a * b + c` with one rounding."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         number = context.get_data_type(a)
-        suffix = ("v%d" % WIDTH if isinstance(a, Lanes) else "") + {4: "f32", 8: "f64"}[_bytes(a)]
+        suffix = (f"v{WIDTH}" if isinstance(a, Lanes) else "") + {4: "f32", 8: "f64"}[_bytes(a)]
         function_type = ir.FunctionType(number, [number] * 3)
         return builder.call(cgutils.get_or_insert_function(builder.module, function_type, "llvm.fma." + suffix), args)
 
     return a(a, a, a), codegen
 
 
-@intrinsic  # type: ignore[misc]
+@intrinsic
 def less(typingctx: Any, a: Any, b: Any) -> Any:
     """`a < b`; false where either is NaN."""
     return _truth(a)(a, a), lambda context, builder, signature, args: builder.fcmp_ordered("<", *args)
 
 
-@intrinsic  # type: ignore[misc]
+@intrinsic
 def same(typingctx: Any, a: Any, b: Any) -> Any:
     """`a == b`; false where either is NaN."""
     return _truth(a)(a, a), lambda context, builder, signature, args: builder.fcmp_ordered("==", *args)
 
 
-@intrinsic  # type: ignore[misc]
+@intrinsic
 def choose(typingctx: Any, truth: Any, a: Any, b: Any) -> Any:
     """`a` where `truth`, else `b`."""
     return a(truth, a, a), lambda context, builder, signature, args: builder.select(*args)
 
 
-@intrinsic  # type: ignore[misc]
+@intrinsic
 def either(typingctx: Any, a: Any, b: Any) -> Any:
     """True where either truth value is."""
     return a(a, a), lambda context, builder, signature, args: builder.or_(*args)
 
 
-@intrinsic  # type: ignore[misc]
+@intrinsic
 def next_ticket(typingctx: Any, counter: Any) -> Any:
     """The integer at the address `counter`, which is one more afterwards; safe between threads."""
 
@@ -181,11 +181,11 @@ def next_ticket(typingctx: Any, counter: Any) -> Any:
 
 
 def _define_operator(python_operator: Any, instruction: str) -> None:
-    @intrinsic  # type: ignore[misc]
+    @intrinsic
     def on_lanes(typingctx: Any, a: Any, b: Any) -> Any:
         return a(a, a), lambda context, builder, signature, args: getattr(builder, instruction)(*args)
 
-    @overload(python_operator)  # type: ignore[misc]
+    @overload(python_operator)
     def of_lanes(a, b):  # type: ignore[no-untyped-def]  # Numba compares this signature with the lambda's
         if isinstance(a, Lanes) and isinstance(b, Lanes):
             return lambda a, b: on_lanes(a, b)

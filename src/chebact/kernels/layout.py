@@ -1,4 +1,4 @@
-"""How a kernel sees a tensor: (replica, outer, channel, inner) in the order of memory, without a copy where possible."""
+"""How a kernel sees a tensor: (replica, outer, channel, inner) in the order of memory, copied only where it must."""
 
 from __future__ import annotations
 
@@ -34,16 +34,25 @@ def prepared(x: torch.Tensor, values: torch.Tensor, channel_dim: int, replicated
         return x, layout
     dtype = layout.dtype if layout is not None else _common_type(x.dtype, values.dtype)
     given = x.to(dtype)
-    if layout is None or not is_dense(given.shape, given.stride()):
-        given = given.contiguous()
+    if not is_dense(given.shape, given.stride()):
+        given = torch.empty_like(given).copy_(given)  # closes the gaps and keeps the order of the axes
     layout = layout_of(given.shape, given.stride(), dtype, values.shape[-2], values.dtype, channel_dim, replicated)
+    if layout is None:
+        given = given.contiguous()
+        layout = layout_of(given.shape, given.stride(), dtype, values.shape[-2], values.dtype, channel_dim, replicated)
     assert layout is not None
     return given, layout
 
 
 @lru_cache(maxsize=4096)
 def layout_of(
-    shape: Ints, strides: Ints, dtype: torch.dtype, rows: int, value_type: torch.dtype, channel_dim: int, replicated: bool
+    shape: Ints,
+    strides: Ints,
+    dtype: torch.dtype,
+    rows: int,
+    value_type: torch.dtype,
+    channel_dim: int,
+    replicated: bool,
 ) -> Layout | None:
     """The layout of a tensor with `rows` rows of values, or None where a replica does not lie in one piece."""
     common = _common_type(dtype, value_type)

@@ -1,8 +1,8 @@
 """The formula in plain torch: any device, any type, exports; what every other kernel is held to.
 
-Between the ends the polynomial is evaluated from power coefficients up to degree 3, in the second barycentric form above;
-at a node the height itself comes out. Outside go the straight lines, or, with tails="none", the polynomial by its
-Chebyshev series, which grows without losing digits and stops at a large finite number instead of overflowing.
+Between the ends the polynomial is evaluated from power coefficients up to degree 3, in the second barycentric form
+above; at a node the height itself comes out. Outside go the straight lines, or, with tails="none", the polynomial by
+its Chebyshev series, which grows without losing digits and stops at a large finite number instead of overflowing.
 """
 
 from __future__ import annotations

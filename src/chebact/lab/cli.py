@@ -13,7 +13,11 @@ from chebact.lab import LabError
 
 __all__ = ["app", "run_command"]
 
-app = App(name="chebact", help="Chebyshev-Lagrange activations: run the paper's experiments and show what came out.")
+app = App(
+    name="chebact",
+    help="Chebyshev-Lagrange activations: run the paper's experiments and show what came out.",
+    suppress_keyboard_interrupt=False,  # run_command says what becomes of the work
+)
 run = App(name="run", help="Run an experiment; what its results folder already holds is not run again.")
 report = App(name="report", help="Show what the records of an experiment give.")
 app.command(run)

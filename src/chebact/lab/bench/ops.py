@@ -97,7 +97,9 @@ def check_against_reference(x: torch.Tensor) -> None:
             wanted = _outcome(module, part)
         for what, a, b in zip(("forward", "gradient of x", "gradient of the values"), found, wanted, strict=True):
             if not torch.allclose(a, b, rtol=2e-3, atol=1e-4 * float(b.abs().max())):
-                raise RuntimeError(f"the {what} at degree {degree}, shape {tuple(part.shape)} is not the reference's; nothing was timed")
+                raise RuntimeError(
+                    f"the {what} at degree {degree}, shape {tuple(part.shape)} is wrong; nothing was timed"
+                )
 
 
 def _measure_case(case: str, layout: str, x: torch.Tensor, rows: list[Contender], budget: float) -> Iterator[Row]:
@@ -114,7 +116,14 @@ def _measure_case(case: str, layout: str, x: torch.Tensor, rows: list[Contender]
 
 
 def _row(
-    case: str, layout: str, row: Contender, forward: Timing, relu: Timing, training: Timing, relu_training: Timing, kept: int
+    case: str,
+    layout: str,
+    row: Contender,
+    forward: Timing,
+    relu: Timing,
+    training: Timing,
+    relu_training: Timing,
+    kept: int,
 ) -> Row:
     return Row(
         case=case,
@@ -127,7 +136,10 @@ def _row(
         forward_us=round(forward.seconds * 1e6, 2),
         training_us=round(training.seconds * 1e6, 2),
         forward_spread=(round(forward.lower / relu.seconds, 3), round(forward.upper / relu.seconds, 3)),
-        training_spread=(round(training.lower / relu_training.seconds, 3), round(training.upper / relu_training.seconds, 3)),
+        training_spread=(
+            round(training.lower / relu_training.seconds, 3),
+            round(training.upper / relu_training.seconds, 3),
+        ),
         rounds=training.rounds,
     )
 
@@ -171,7 +183,8 @@ def _paper_algorithm() -> Callable[[int], nn.Module] | None:
     if not path.is_file():
         return None
     spec = importlib.util.spec_from_file_location("released_algorithm", path)
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     build: Callable[[int], nn.Module] = module.PaperAlgorithm

@@ -25,7 +25,9 @@ class Timing:
         return self.seconds / other.seconds
 
 
-def interleaved(calls: dict[str, Callable[[], object]], *, budget: float = 2.0, rounds: int | None = None) -> dict[str, Timing]:
+def interleaved(
+    calls: dict[str, Callable[[], object]], *, budget: float = 2.0, rounds: int | None = None
+) -> dict[str, Timing]:
     """Each call's timing: rounds in which every contender is called once (many times where it is short), in turns.
 
     `budget` is the time to spend, in seconds, on all contenders together; at least seven rounds are made.
