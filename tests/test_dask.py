@@ -21,7 +21,9 @@ def without_run(folder):
 
 @pytest.fixture(scope="module")
 def cluster():
-    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster:
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, scheduler_kwargs={"dashboard": False}
+    ) as cluster:
         yield cluster
 
 
@@ -34,7 +36,7 @@ def test_a_cluster_gives_the_records_of_one_process(cluster, tmp_path):
 
 
 def test_the_command_takes_an_address(cluster, tmp_path, capsys):
-    words = "--models relu --datasets step --noise 0.01 --seeds 1 --epochs 1".split()
+    words = ["--models", "relu", "--datasets", "step", "--noise", "0.01", "--seeds", "1", "--epochs", "1"]
     address = ["--dask", cluster.scheduler_address, "--results", str(tmp_path)]
     assert run_command(["run", "synthetic", *words, *address]) == 0
     assert json.loads((tmp_path / "paper/0.01/relu-step.json").read_text())["spec"]["seeds"] == 1

@@ -48,9 +48,11 @@ class Case(NamedTuple):
 
 
 def drawn_cases():
-    """Every combination of odd sizes once, with the other choices drawn."""
+    """Every combination of odd sizes but the largest, with the other choices drawn."""
     draw = random.Random(3)
     for sizes in product((1, 3), (1, 5, 33), (1, 3, 8, 37), (1, 3, 7, 16, 100)):
+        if numpy.prod(sizes) > 200_000:
+            continue  # the truth would take seconds
         degree, tails = draw.choice((1, 2, 3, 4, 7)), draw.choice(("extrapolate", "regression", "none"))
         if tails == "none":
             degree = min(degree, 3)  # above, the reference alone serves
@@ -120,20 +122,16 @@ def run(name, case):
 
 @lru_cache(maxsize=4)
 def truth(case):
-    """The three results in extended precision from the paper's formulas, each with the sum of the sizes of its terms."""
+    """The three results in extended precision from the paper's formulas, each with the size that its error is held to."""
     x, grad, values = (tensor.numpy().astype(numpy.longdouble) for tensor in inputs(case))
     phi, slopes = functions(x, case)
-    heights = values[:, None, :, None, :]
-    for_values, size = sum_and_size(grad[..., None] * phi, (1, 3))
+    heights, largest = values[:, None, :, None, :], abs(values).max(-1)[:, None, :, None]
+    shares = grad[..., None] * phi
     return (
-        sum_and_size(heights * phi, -1),
-        sum_and_size(grad[..., None] * heights * slopes, -1),
-        (for_values, size.max(-1, keepdims=True)),  # a channel's gradients come from the same sums
+        ((heights * phi).sum(-1), largest * abs(phi).sum(-1)),
+        (grad * (heights * slopes).sum(-1), abs(grad) * largest * abs(slopes).sum(-1)),
+        (shares.sum((1, 3)), abs(shares).sum((1, 3)).max(-1, keepdims=True)),
     )
-
-
-def sum_and_size(terms, axis):
-    return terms.sum(axis), abs(terms).sum(axis)
 
 
 def functions(x, case):
@@ -181,7 +179,7 @@ def extended(numbers):
 
 
 def errors(results, case):
-    """The largest error of each result, in units of its type times the sizes of the terms; NaN counts as endless."""
+    """The largest error of each result, in units of its type times that size; NaN counts as endless."""
     return [largest_error(got, want, size, case) for got, (want, size) in zip(results, truth(case), strict=True)]
 
 
@@ -277,8 +275,7 @@ def test_no_finite_x_gives_nan(name, degree, dtype):
     module.evaluate(x, values, case.basis, case.sizes, value)
     for_values = module.gradients(x, torch.ones_like(x), values, case.basis, case.sizes, for_x)
     assert all(tensor.isfinite().all() for tensor in (value, for_x, for_values))
-    inside = x.abs() < 1
-    assert torch.equal(value[inside], torch.ones_like(value[inside]))
+    assert torch.allclose(value[x.abs() < 1], torch.ones((), dtype=dtype, device=device))
 
 
 @ALL_KERNELS

@@ -108,7 +108,8 @@ from pathlib import Path
 from chebact.lab.store import Record, write_record
 number = 0
 while True:
-    write_record(Path(sys.argv[1]) / f"{number}.json", Record("kill", {"number": number}, {"long": ["x" * 10] * 20000}, {}, {}))
+    record = Record("kill", {"number": number}, {"long": ["x" * 10] * 20000}, {}, {})
+    write_record(Path(sys.argv[1]) / f"{number}.json", record)
     number += 1
     print(number, flush=True)
 """

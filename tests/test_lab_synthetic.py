@@ -1,7 +1,6 @@
 """The synthetic experiment and its command: the same bits in any company, resumed, and by any number of workers."""
 
 import json
-import os
 import subprocess
 import sys
 
@@ -21,8 +20,17 @@ SMALL = SyntheticRequest(("relu", "cl-extrapolate"), ("pendulum", "step"), (0.01
 ARGUMENTS = {"models": "relu", "datasets": "step prelu", "noise": "0.01", "seeds": "2", "epochs": "2", "workers": "1"}
 
 
+@pytest.fixture(autouse=True)
+def one_thread():
+    """Small tensors: a second thread only waits, and on a busy machine for long."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
 def run(request, folder, **options):
-    return list(run_synthetic(request, folder, **{"workers": 1, **options}))
+    return list(run_synthetic(request, folder, **({"workers": 1} | options)))
 
 
 def contents(folder):
@@ -55,18 +63,10 @@ def test_a_group_follows_from_the_request_alone():
 def test_a_record_tells_all(small):
     record = read_record(small / "released" / "0.01" / "cl-extrapolate-pendulum.json")
     assert record.experiment == "synthetic"
-    assert record.spec == {
-        **{
-            "model": "cl-extrapolate",
-            "dataset": "pendulum",
-            "noise": 0.01,
-            "recipes": "released",
-            "seeds": 2,
-            "epochs": 3,
-        },
-        **{"points": 1000, "batch_size": 32, "learning_rate": 0.01, "momentum": 0.99, "weight_decay": 1e-6},
-        "form": "released",
-    }
+    asked = {"model": "cl-extrapolate", "dataset": "pendulum", "noise": 0.01, "recipes": "released"}
+    sizes = {"seeds": 2, "epochs": 3, "points": 1000, "batch_size": 32}
+    settings = {"learning_rate": 0.01, "momentum": 0.99, "weight_decay": 1e-6, "form": "released"}
+    assert record.spec == asked | sizes | settings
     assert [seed["seed"] for seed in record.results["seeds"]] == [0, 1]
     assert all(0 < seed["rmse"] < 1 and seed["nan"] is False for seed in record.results["seeds"])
     assert record.results["curve"]["epoch"] == [1, 2, 3]
@@ -163,7 +163,7 @@ def test_the_explosions_of_the_paper_are_counted():
 
 
 def words_of(**changes):
-    return [word for name, value in {**ARGUMENTS, **changes}.items() for word in (f"--{name}", *value.split())]
+    return [word for name, value in (ARGUMENTS | changes).items() for word in (f"--{name}", *value.split())]
 
 
 def command(*arguments, capsys):
@@ -198,7 +198,7 @@ def test_the_command_runs_and_reports(tmp_path, capsys):
     ],
 )
 def test_bad_arguments_get_one_sentence(change, words, tmp_path, capsys):
-    code, shown, said = command("run", "synthetic", *words_of(**change), "--results", tmp_path, capsys=capsys)
+    code, _, said = command("run", "synthetic", *words_of(**change), "--results", tmp_path, capsys=capsys)
     assert code == 2
     assert said.startswith("chebact: ")
     assert said.count("\n") == 1
@@ -215,16 +215,6 @@ def test_a_damaged_record_stops_both_commands(tmp_path, capsys):
         assert code == 2
         assert "relu-step.json is not a whole record" in said
         assert path.read_text() == '{"format": 1, "exper'
-
-
-@pytest.mark.skipif(
-    os.name != "posix" or not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write anywhere"
-)
-def test_a_folder_that_cannot_be_written_gets_one_sentence(tmp_path, capsys):
-    tmp_path.chmod(0o500)
-    code, _, said = command("run", "synthetic", *words_of(), "--results", tmp_path / "new", capsys=capsys)
-    assert code == 2
-    assert said.splitlines()[-1].startswith("chebact: cannot write")
 
 
 def test_a_results_folder_that_is_a_file_gets_one_sentence(tmp_path, capsys):

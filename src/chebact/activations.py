@@ -100,7 +100,7 @@ class _LearnedShape(nn.Module):
         axis = -1 if rank == 1 else self.channel_dim + (self.replicas is not None and self.channel_dim >= 0)
         if self.channels is not None and rank > 0 and -x.dim() <= axis < x.dim() and x.shape[axis] != self.channels:
             raise ValueError(
-                f"this activation is for channels = {self.channels}, but x of shape {tuple(x.shape)} has {x.shape[axis]}"
+                f"this activation has channels = {self.channels}, but x of shape {tuple(x.shape)} has {x.shape[axis]}"
             )
 
     def reset_parameters(self) -> None:
@@ -343,7 +343,7 @@ class PrototypeSimilarity(nn.Module):
         axis = -1 if rank == 1 else self.channel_dim + (first and self.channel_dim >= 0)
         if rank < 1 or not -x.dim() <= axis < x.dim() or x.shape[axis] != self.channels:
             raise ValueError(
-                f"x must have {self.channels} features at channel_dim {self.channel_dim}, but shape {tuple(x.shape)} came"
+                f"x must have {self.channels} features at axis {self.channel_dim}, but shape {tuple(x.shape)} came"
             )
         if first and x.shape[0] != self.replicas:
             raise ValueError(f"x must begin with {self.replicas} replicas, but shape {tuple(x.shape)} came")

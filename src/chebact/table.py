@@ -82,7 +82,10 @@ def make_activation(
         raise TypeError(f"name must be a text, but {type(name).__name__} came")
     if name not in _rows:
         raise ValueError(f"name must be one of {', '.join(_rows)}, but {name!r} came")
-    sizes = {"channel_dim": axis_of(channel_dim), "replicas": None if replicas is None else count_of("replicas", replicas)}
+    sizes = {
+        "channel_dim": axis_of(channel_dim),
+        "replicas": None if replicas is None else count_of("replicas", replicas),
+    }
     return _rows[name].build(count_of("channels", channels), degree=degree_of(degree), **sizes)
 
 

@@ -45,13 +45,11 @@ def installed(distribution: str) -> str | None:
 
 @cache
 def commit() -> str | None:
-    """The commit of the checkout that this package lies in, with a plus when files were changed; None elsewhere."""
+    """The commit of the checkout that this package lies in, or None where it lies in none."""
     folder = Path(__file__).parent
-    head = git(folder, "rev-parse", "--verify", "HEAD")
-    if not head or git(folder, "ls-files", "--error-unmatch", "environment.py") is None:
+    if git(folder, "ls-files", "--error-unmatch", "environment.py") is None:
         return None
-    changed = git(folder, "status", "--porcelain", "--untracked-files=no", "--", str(folder.parent))
-    return head + ("+" if changed else "")
+    return git(folder, "rev-parse", "--verify", "HEAD")
 
 
 def git(folder: Path, *arguments: str) -> str | None:

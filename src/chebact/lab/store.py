@@ -14,7 +14,7 @@ from typing import Any
 from chebact.lab import LabError
 from chebact.lab.spec import canonical, differences
 
-__all__ = ["Record", "read_record", "records_under", "write_record"]
+__all__ = ["Record", "read_record", "records_under", "write_record", "write_whole"]
 
 FORMAT = 1
 
@@ -98,21 +98,26 @@ def write_record(path: Path, record: Record) -> None:
     if holds(path, record.spec):
         return
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor, partial = tempfile.mkstemp(dir=path.parent, prefix=f".{path.stem}-", suffix=".partial")
-        try:
-            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-                file.write(record.text())
-                file.flush()
-                os.fsync(file.fileno())
-            Path(partial).chmod(0o644)
-            Path(partial).replace(path)
-        except BaseException:
-            Path(partial).unlink(missing_ok=True)
-            raise
-        flush_folder(path.parent)
+        write_whole(path, record.text().encode())
     except OSError as error:
         raise LabError(f"cannot write {path}: {error.strerror}; the records written before are whole") from error
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Replace a file, or make it and its folders, in one step: a reader meets all of the old or all of the new."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, partial = tempfile.mkstemp(dir=path.parent, prefix=f".{path.stem}-", suffix=".partial")
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(partial).chmod(0o644)
+        Path(partial).replace(path)
+    except BaseException:
+        Path(partial).unlink(missing_ok=True)
+        raise
+    flush_folder(path.parent)
 
 
 def flush_folder(folder: Path) -> None:

@@ -32,8 +32,6 @@ def run_all(
     `workers` processes of one thread each (all cores when None), or the cluster whose scheduler is at the address
     `dask`. One thread a worker is the fastest for many small matrices: the workers never wait for each other.
     """
-    if workers is not None and workers < 1:
-        raise LabError(f"workers must be 1 or more; got {workers}")
     if dask is not None:
         yield from on_dask(work, pieces, dask)
     elif (count := min(workers or cores(), len(pieces))) > 1:
@@ -64,7 +62,7 @@ def on_dask(work: Callable[[Piece], Result], pieces: Sequence[Piece], address: s
 
 
 @contextlib.contextmanager
-def connected(address: str, timeout: float = 10) -> Iterator[Any]:
+def connected(address: str, timeout: float = 5) -> Iterator[Any]:
     """A client of the scheduler at this address."""
     try:
         from distributed import Client

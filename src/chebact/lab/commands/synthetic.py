@@ -18,6 +18,7 @@ from chebact.lab.report.agreement import agreement_of, as_lines
 from chebact.lab.report.documents import update_document
 from chebact.lab.report.synthetic import Row, as_csv, as_json, rows_of, tables_of
 from chebact.lab.report.synthetic_tables import LEGEND, as_markdown, as_tables, caption
+from chebact.lab.spec import check_count
 from chebact.lab.store import records_under
 from chebact.networks.residual_mlp import ARCHITECTURES
 
@@ -67,6 +68,8 @@ def run(
 
 def train(request: SyntheticRequest, results: Path, workers: int | None, dask: str | None) -> None:
     """Run a request under a progress bar, on the error stream."""
+    if workers is not None:
+        check_count("workers", workers)
     console = Console(stderr=True)
     cohorts = sum(len(group) for group in request.groups())
     steps = run_synthetic(request, results, workers=workers, dask=dask)

@@ -1,0 +1,114 @@
+"""The rows of `chebact bench ops` for people: a table for the terminal, Markdown for the documents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import groupby
+from math import prod
+from typing import Any
+
+from rich.table import Table
+
+from chebact.lab.bench.machine import told
+from chebact.lab.bench.ops import Row
+
+__all__ = ["as_markdown", "as_table", "label", "places", "sizes"]
+
+BYTES = 4  # of an element: the benchmark is in float32
+HEADS = ("activation", "degree", "forward", "training", "bytes kept", "of x", "n")
+
+
+def sizes(case: str) -> tuple[int, ...]:
+    """The axes of a case.
+
+    >>> sizes("128x64x16x16")
+    (128, 64, 16, 16)
+    """
+    return tuple(int(size) for size in case.split("x"))
+
+
+def label(row: Row) -> str:
+    """The activation, with its degree where it has one."""
+    return row.name if row.degree is None else f"{row.name}, n = {row.degree}"
+
+
+def places(rows: Iterable[Row]) -> list[tuple[str, str]]:
+    """The cases and layouts, in the order of the rows."""
+    return list(dict.fromkeys((row.case, row.layout) for row in rows))
+
+
+def number(ratio: float) -> str:
+    """Three digits, and no exponent.
+
+    >>> number(1.234), number(12.34), number(1234.5)
+    ('1.23', '12.3', '1234')
+    """
+    return f"{ratio:.{2 if ratio < 9.995 else 1 if ratio < 99.95 else 0}f}"
+
+
+def spread(ratio: float, quartiles: tuple[float, float]) -> str:
+    return f"{number(ratio)} ({number(quartiles[0])} to {number(quartiles[1])})"
+
+
+def kept_of_x(row: Row) -> float:
+    """The bytes kept, as a multiple of those of x."""
+    return row.kept_bytes / (BYTES * prod(sizes(row.case)))
+
+
+def as_table(rows: Sequence[Row]) -> Table:
+    """The rows of one case and layout; times are multiples of those of relu, with their quartiles."""
+    table = Table(title=f"{rows[0].case} {rows[0].layout}, times as multiples of relu", title_justify="left")
+    for index, head in enumerate(HEADS):
+        table.add_column(head, justify="right" if index else "left", no_wrap=True)
+    for row in rows:
+        table.add_row(
+            row.name,
+            "" if row.degree is None else str(row.degree),
+            spread(row.forward, row.forward_spread),
+            spread(row.training, row.training_spread),
+            f"{row.kept_bytes:,}",
+            number(kept_of_x(row)),
+            str(row.rounds),
+        )
+    return table
+
+
+def as_markdown(rows: Sequence[Row], machine: Mapping[str, Any]) -> str:
+    """Where it was measured, then a table each for training, forward and the bytes kept."""
+    tables: dict[str, Callable[[Row], str]] = {
+        "Forward and backward, as a multiple of ReLU": lambda row: spread(row.training, row.training_spread),
+        "Forward alone, as a multiple of ReLU": lambda row: spread(row.forward, row.forward_spread),
+        "Bytes kept for backward, as a multiple of the bytes of x": lambda row: number(kept_of_x(row)),
+    }
+    parts = [f"Measured on {told(machine)}. {rounds(rows)}"]
+    parts += [f"**{title}**\n\n{grid(rows, cell)}" for title, cell in tables.items()]
+    return "\n\n".join(parts) + "\n"
+
+
+def rounds(rows: Sequence[Row]) -> str:
+    """How often each case was timed, in a sentence."""
+    ns = sorted({row.rounds for row in rows})
+    count = f"{ns[0]}" if len(ns) == 1 else f"{ns[0]} to {ns[-1]}"
+    return (
+        f"Each time is the median of n = {count} rounds in which all activations took turns, divided by the median of "
+        "ReLU in the same run; the quartiles stand in brackets. A dash: not measured at that size."
+    )
+
+
+def grid(rows: Sequence[Row], cell: Callable[[Row], str]) -> str:
+    """Activations down, cases and layouts across."""
+    columns = places(rows)
+    cells = {(label(row), row.case, row.layout): cell(row) for row in rows}
+    lines = ["| | " + " | ".join(heads(columns)) + " |", "|---" + "|--:" * len(columns) + "|"]
+    for name in dict.fromkeys(label(row) for row in rows):
+        lines.append(f"| {name} | " + " | ".join(cells.get((name, *column), "-") for column in columns) + " |")
+    return "\n".join(lines)
+
+
+def heads(columns: Sequence[tuple[str, str]]) -> list[str]:
+    """The heads of the columns: the layout only where a case has more than one."""
+    found = []
+    for case, group in groupby(columns, key=lambda column: column[0]):
+        layouts = [layout for _, layout in group]
+        found += [case] if len(layouts) == 1 else [f"{case} {layout}" for layout in layouts]
+    return found

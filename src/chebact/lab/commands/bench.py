@@ -1,0 +1,175 @@
+"""The commands that measure time, and those that show what was measured."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+from rich.console import Console
+
+from chebact.lab import LabError
+from chebact.lab.bench.contract import run_contract_tests, why_not_tested
+from chebact.lab.bench.files import machine_path, must_be_writable, read_rows, save, write_rows
+from chebact.lab.bench.machine import machine_record, told
+from chebact.lab.bench.ops import CASES, Contender, Row, contenders, measure
+from chebact.lab.bench.page import as_markdown, as_table, sizes
+from chebact.lab.bench.peers import PEERS, found_peers, peer_versions
+from chebact.lab.bench.plot import draw, image_kind
+from chebact.lab.report.documents import update_document
+
+__all__ = ["ops", "page"]
+
+Several = Parameter(consume_multiple=True)
+SECTION = "bench-ops"
+WIDTH = 110  # of the tables where no terminal says otherwise
+STOPPED = 130
+
+
+def ops(
+    *,
+    json: Path | None = None,
+    peers: bool = False,
+    cases: Annotated[tuple[str, ...], Several] = CASES,
+    budget: float = 4.0,
+    tests: bool = True,
+) -> None:
+    """Time the activations against torch.relu: forward, forward and backward, and the bytes kept between the two.
+
+    Parameters
+    ----------
+    json
+        Write the rows to this file as a JSON list, and the machine beside it: FILE.machine.json.
+    peers
+        Also time other libraries of learned activations; `python3 dev.py bench --peers` installs them first.
+    cases
+        Sizes of x, channels second: rows and channels, or those of an image batch.
+    budget
+        Seconds to spend on the forward passes of a case and layout; training gets twice that.
+    tests
+        Run the contract tests of the kernels first, where they are at hand; nothing is timed when they fail.
+    """
+    for case in cases:
+        check_case(case)
+    if budget <= 0:
+        raise LabError(f"a budget of {budget:g} came: more than 0 seconds are wanted")
+    if json is not None:
+        must_be_writable(json)
+    console, notes = Console(), Console(stderr=True)
+    extra = peers_asked_for(notes) if peers else []
+    if tests:
+        run_tests(notes)
+    try:
+        rows, machine = timed(cases, extra, budget, console, notes)
+    except KeyboardInterrupt:
+        print("chebact: stopped; nothing was written, a measurement is made in one go", file=sys.stderr)
+        raise SystemExit(STOPPED) from None
+    if json is not None:
+        write_rows(json, rows, machine)
+        notes.print(f"rows in {json}, machine in {machine_path(json)}", highlight=False, soft_wrap=True)
+
+
+def page(
+    rows: Path,
+    /,
+    *,
+    markdown: Path | None = None,
+    update: Annotated[tuple[Path, ...], Several] = (),
+    plot: Path | None = None,
+) -> None:
+    """Show what `chebact bench ops --json` wrote, in the terminal, as Markdown and as a plot.
+
+    Parameters
+    ----------
+    rows
+        The file with the rows; that of the machine lies beside it.
+    markdown
+        Write the tables to this file as Markdown.
+    update
+        Documents whose block bench-ops is to be filled with the tables.
+    plot
+        Draw the cost of training, by activation and by degree, into this PNG or SVG file.
+    """
+    kind = None if plot is None else image_kind(plot)
+    found, machine = read_rows(rows)
+    text = as_markdown(found, machine)
+    show(found, machine)
+    if markdown is not None:
+        save(markdown, text.encode())
+    if plot is not None and kind is not None:
+        save(plot, draw(found, kind))
+    for document in update:
+        update_document(document, {SECTION: text})
+
+
+def check_case(case: str) -> None:
+    """Raise a LabError where a word is not a size."""
+    try:
+        axes = sizes(case)
+    except ValueError:
+        axes = ()
+    if len(axes) not in (2, 4) or min(axes) < 1:
+        raise LabError(f"the case {case!r} came: sizes such as 256x256 or 128x64x16x16 are wanted, with 2 or 4 axes")
+
+
+def peers_asked_for(notes: Console) -> list[Contender]:
+    """The other libraries that work here; what is left out is said, and having none of them is an error."""
+    found, sentences = found_peers()
+    if not found:
+        names = ", ".join(peer.name for peer in PEERS)
+        reasons = "; ".join(sentences)
+        raise LabError(f"--peers needs {names} ({reasons}): run `python3 dev.py bench --peers`, which installs them")
+    for sentence in sentences:
+        notes.print(sentence, highlight=False, markup=False)
+    return found
+
+
+def run_tests(notes: Console) -> None:
+    """Run the contract tests, or say why they are not run; each case is compared with the reference in any event."""
+    reason = why_not_tested()
+    if reason is not None:
+        notes.print(f"the contract tests of the kernels are left out: {reason}", highlight=False)
+        return
+    with notes.status("the contract tests of the kernels"):
+        run_contract_tests()
+    notes.print("the contract tests of the kernels are green", highlight=False)
+
+
+def timed(
+    cases: Sequence[str], extra: list[Contender], budget: float, console: Console, notes: Console
+) -> tuple[list[Row], dict[str, Any]]:
+    """Measure and show case by case; the rows, and the record of the machine."""
+    machine = machine_record({row.name: peer_versions()[row.name] for row in extra})
+    heading(machine, console)
+    rows: list[Row] = []
+    with notes.status("") as status:
+        measured = measure(
+            tuple(cases), contenders(extra), budget=budget, tell=lambda place: status.update(f"timing {place}")
+        )
+        try:
+            for _, group in groupby(measured, key=lambda row: (row.case, row.layout)):
+                part = list(group)
+                rows += part
+                console.print(as_table(part), width=width(console))
+        except RuntimeError as error:  # a kernel that is wrong or cannot run, or torch out of memory
+            raise LabError(str(error)) from error
+    return rows, machine
+
+
+def show(rows: Sequence[Row], machine: dict[str, Any]) -> None:
+    """Print what was measured before."""
+    console = Console()
+    heading(machine, console)
+    for _, group in groupby(rows, key=lambda row: (row.case, row.layout)):
+        console.print(as_table(list(group)), width=width(console))
+
+
+def heading(machine: dict[str, Any], console: Console) -> None:
+    console.print(told(machine), highlight=False, markup=False, soft_wrap=True)
+
+
+def width(console: Console) -> int:
+    return console.width if console.is_terminal else WIDTH
