@@ -1,4 +1,4 @@
-"""The time of a training step of the synthetic network (batch 32), a replica: batched, alone, and by the paper's algorithm.
+"""The time of a training step of the synthetic network (batch 32), a replica: batched, alone, by the paper's algorithm.
 
 Run it on an idle machine: python benchmarks/synthetic_step.py
 """

@@ -44,10 +44,10 @@ def close(got, wanted):
 @EVERY
 @pytest.mark.parametrize(("x_needs", "values_need"), [(True, True), (True, False), (False, True)])
 def test_gradcheck_of_torch_forward_reverse_and_batched(pair, degree, x_needs, values_need):
-    x, values = inputs(degree, rows=3)
+    x, values = inputs(degree, rows=1)
     leaves = (x.requires_grad_(x_needs), values.requires_grad_(values_need))
-    checks = {"check_forward_ad": True, "check_batched_grad": True, "check_batched_forward_grad": True}
-    assert torch.autograd.gradcheck(pair[0], leaves, **checks, check_undefined_grad=True)
+    assert torch.autograd.gradcheck(pair[0], leaves, check_forward_ad=True, fast_mode=True)
+    assert torch.autograd.gradcheck(pair[0], leaves, check_batched_grad=True, check_batched_forward_grad=True, check_forward_ad=True)
 
 
 @EVERY
@@ -55,7 +55,8 @@ def test_gradcheck_of_torch_forward_reverse_and_batched(pair, degree, x_needs, v
 def test_gradgradcheck_of_torch_with_forward_over_reverse(pair, degree, x_needs, values_need):
     x, values = inputs(degree, rows=2)
     leaves = (x.requires_grad_(x_needs), values.requires_grad_(values_need))
-    assert torch.autograd.gradgradcheck(pair[0], leaves, check_fwd_over_rev=True, check_rev_over_rev=True, atol=1e-4)
+    checks = {"check_fwd_over_rev": True, "check_rev_over_rev": True, "fast_mode": True}
+    assert torch.autograd.gradgradcheck(pair[0], leaves, **checks, atol=1e-4)
 
 
 @EVERY
@@ -84,7 +85,9 @@ def test_torch_func_jacobians_and_hessians_are_plain_torch_s(pair, degree):
     wanted = hessian(plain, (0, 1))(x, values)
     for second in (hessian, lambda f, a: jacrev(jacfwd(f, a), a), lambda f, a: jacrev(jacrev(f, a), a)):
         close(second(scalar, (0, 1))(x, values), wanted)
-    close(jacfwd(jacfwd(scalar, 0), 0)(x, values), wanted[0][0])
+    for index in (0, 1):
+        forward = jacfwd(jacfwd(scalar, index), index)(x, values)
+        close(forward, wanted[index][index])  # torch's own Functions are silently zero in forward over forward
 
 
 @EVERY
@@ -159,7 +162,7 @@ def test_weighted_chebyshev_has_the_recurrence_s_derivatives(degree, kernel, mus
     ours = lambda a, b: weighted_chebyshev(a, b, channel_dim=-1)  # noqa: E731
     leaves = (x.clone().requires_grad_(), weights.clone().requires_grad_())
     assert torch.autograd.gradcheck(ours, leaves, check_forward_ad=True, check_batched_grad=True, atol=1e-4)
-    assert torch.autograd.gradgradcheck(ours, leaves, check_fwd_over_rev=True, atol=1e-3)
+    assert torch.autograd.gradgradcheck(ours, leaves, check_fwd_over_rev=True, atol=1e-3, fast_mode=True)
     scalars = [lambda a, b, f=f: (f(a, b) ** 2).sum() for f in (ours, torch_chebyshev_sum)]
     torch.testing.assert_close(hessian(scalars[0], (0, 1))(x, weights), hessian(scalars[1], (0, 1))(x, weights))
 
@@ -177,4 +180,4 @@ def test_every_activation_of_the_table_is_twice_differentiable_in_x_and_paramete
 
     leaves = (drawn(3, 3).requires_grad_(), *(t.detach().clone().requires_grad_() for t in tensors))
     assert torch.autograd.gradcheck(call, leaves, check_forward_ad=True, check_batched_grad=True)
-    assert torch.autograd.gradgradcheck(call, leaves, check_fwd_over_rev=True, atol=1e-4)
+    assert torch.autograd.gradgradcheck(call, leaves, check_fwd_over_rev=True, atol=1e-4, fast_mode=True)

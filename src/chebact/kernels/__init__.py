@@ -27,6 +27,7 @@ NAMES = ("cpu", "gpu", "reference")  # in the order of preference
 _log = logging.getLogger("chebact")
 _asked: ContextVar[str | None] = ContextVar("chebact_kernel", default=None)
 _said: set[str] = set()
+_failed: set[tuple[str, Basis]] = set()
 
 
 class Kernel(Protocol):
@@ -90,7 +91,8 @@ def choose(device: torch.device, basis: Basis) -> Kernel:
 def _chosen(name: str | None, device_type: str, basis: Basis) -> Kernel:
     device = torch.device(device_type)
     if name is None:
-        return next(_module(each) for each in NAMES if why_not(each, device, basis) is None)
+        able = (each for each in NAMES if (each, basis) not in _failed and why_not(each, device, basis) is None)
+        return _module(next(able))
     reason = why_not(name, device, basis)
     if reason is not None:
         raise KernelUnavailableError(f"the kernel {name!r} was asked for and cannot run: {reason}")
@@ -117,7 +119,7 @@ def evaluate(
         try:
             kernel.evaluate(given, heights, basis, layout.sizes, out)
         except Exception as error:
-            _fall_back(kernel, error).evaluate(given, heights, basis, layout.sizes, out)
+            _fall_back(kernel, basis, error).evaluate(given, heights, basis, layout.sizes, out)
     if inplace and given is x:
         torch.autograd.graph.increment_version(x)  # the kernel wrote behind torch's back
         return x
@@ -140,7 +142,7 @@ def gradients(
     try:
         for_values = kernel.gradients(given, grad, heights, basis, layout.sizes, out)
     except Exception as error:
-        for_values = _fall_back(kernel, error).gradients(given, grad, heights, basis, layout.sizes, out)
+        for_values = _fall_back(kernel, basis, error).gradients(given, grad, heights, basis, layout.sizes, out)
     if given is not x:
         out = _like(x, out)
     if for_values.dtype != values.dtype:
@@ -159,11 +161,14 @@ def _like(x: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
     return out.to(x.dtype) if like.stride() == out.stride() else like.copy_(out)
 
 
-def _fall_back(kernel: Kernel, error: Exception) -> Kernel:
-    """The reference, in place of a kernel that failed; an automatic choice never fails, one by name does."""
+def _fall_back(kernel: Kernel, basis: Basis, error: Exception) -> Kernel:
+    """The reference, from now on, in place of a kernel that failed; asked for by name, its error is raised."""
     if kernel is reference or asked_for() is not None:
         raise error
-    _say_once(f"the kernel {kernel.name!r} failed ({type(error).__name__}: {error}); the reference runs instead")
+    _failed.add((kernel.name, basis))
+    _chosen.cache_clear()
+    what = next(iter(str(error).splitlines()), "")
+    _say_once(f"the kernel {kernel.name!r} failed ({type(error).__name__}: {what}); the reference runs instead")
     return cast(Kernel, reference)
 
 

@@ -7,7 +7,9 @@ node and element.
 from __future__ import annotations
 
 import ctypes
+import zlib
 from functools import lru_cache
+from pathlib import Path
 
 import numpy
 import torch
@@ -125,16 +127,23 @@ def _program(step: str, double: bool, *choices: bool) -> Program:
     if choices:
         from chebact.kernels.cpu_cubic import programs as power_programs
 
-        function = power_programs(dtype, *choices)[step]
+        function = power_programs(dtype, _edition(), *choices)[step]
     else:
         from chebact.kernels.cpu_barycentric import programs as barycentric_programs
 
-        function = barycentric_programs(dtype)[step]
+        function = barycentric_programs(dtype, _edition())[step]
     signature = types.void(types.int64)
     try:
         return Program(cfunc(signature, cache=True)(function))
     except (RuntimeError, OSError):  # no folder for the cache can be written
         return Program(cfunc(signature)(function))
+
+
+@lru_cache(maxsize=1)
+def _edition() -> int:
+    """A number that changes with the source of the loops: Numba itself watches one file a function."""
+    sources = sorted(Path(__file__).parent.glob("cpu_*.py")) + [Path(__file__).with_name("lanes.py")]
+    return zlib.crc32(b"".join(source.read_bytes() for source in sources))
 
 
 @lru_cache(maxsize=256)

@@ -101,60 +101,100 @@ def in_columns(columns, table, first, count, repeat, numbers):
             store(columns, k * step + i, load_one(table, (first + c) * numbers + k))
 
 
-def programs(dtype: Any) -> dict[str, Any]:
-    """The C functions for one type."""
+@jit
+def value_of_row(v, constants, ends, table, at, terms):
+    left, right, tiny = ends
+    c = held(v, left, right)
+    above = below = hit = tiny - tiny
+    found = less(tiny, tiny)
+    for j in range(terms):
+        y = splat(load_one(table, at + j))
+        q, here = quotient(c, constants, j, terms, tiny)
+        above = fma(q, y, above)
+        below = below + q
+        hit = choose(here, y, hit)
+        found = either(found, here)
+    return with_lines(choose(found, hit, above / below), v, left, right, four_splat(table, at + terms))
 
-    @jit
-    def value_of_row(v, constants, ends, table, at, terms):
-        left, right, tiny = ends
-        c = held(v, left, right)
-        above, below, hit = splat(dtype(0)), splat(dtype(0)), splat(dtype(0))
-        found = less(tiny, tiny)
-        for j in range(terms):
-            y = splat(load_one(table, at + j))
-            q, here = quotient(c, constants, j, terms, tiny)
-            above = fma(q, y, above)
-            below = below + q
-            hit = choose(here, y, hit)
-            found = either(found, here)
-        return with_lines(choose(found, hit, above / below), v, left, right, four_splat(table, at + terms))
 
-    @jit
-    def value_of_column(v, constants, ends, columns, at, step, terms):
-        left, right, tiny = ends
-        c = held(v, left, right)
-        above, below, hit = splat(dtype(0)), splat(dtype(0)), splat(dtype(0))
-        found = less(tiny, tiny)
-        for j in range(terms):
-            y = load(columns, at + j * step)
-            q, here = quotient(c, constants, j, terms, tiny)
-            above = fma(q, y, above)
-            below = below + q
-            hit = choose(here, y, hit)
-            found = either(found, here)
-        lines = four_columns(columns, at + terms * step, step)
-        return with_lines(choose(found, hit, above / below), v, left, right, lines)
+@jit
+def value_of_column(v, constants, ends, columns, at, step, terms):
+    left, right, tiny = ends
+    c = held(v, left, right)
+    above = below = hit = tiny - tiny
+    found = less(tiny, tiny)
+    for j in range(terms):
+        y = load(columns, at + j * step)
+        q, here = quotient(c, constants, j, terms, tiny)
+        above = fma(q, y, above)
+        below = below + q
+        hit = choose(here, y, hit)
+        found = either(found, here)
+    lines = four_columns(columns, at + terms * step, step)
+    return with_lines(choose(found, hit, above / below), v, left, right, lines)
 
-    @jit
-    def some(start, i, count, room):
-        """`count` numbers from start[i] on in a vector; the rest repeats the first of them."""
-        if count == WIDTH:
-            return load(start, i)
-        for k in range(WIDTH):
-            store(room, k, load_one(start, i + (k if k < count else 0)))
-        return load(room, int64(0))
 
-    @jit
-    def put_some(start, i, count, v, room):
-        if count == WIDTH:
-            store(start, i, v)
-        else:
-            store(room, int64(0), v)
-            for k in range(count):
-                store(start, i + k, load_one(room, k))
+@jit
+def some(start, i, count, room):
+    """`count` numbers from start[i] on in a vector; the rest repeats the first of them."""
+    if count == WIDTH:
+        return load(start, i)
+    for k in range(WIDTH):
+        store(room, k, load_one(start, i + (k if k < count else 0)))
+    return load(room, int64(0))
+
+
+@jit
+def put_some(start, i, count, v, room):
+    if count == WIDTH:
+        store(start, i, v)
+    else:
+        store(room, int64(0), v)
+        for k in range(count):
+            store(start, i + k, load_one(room, k))
+
+
+@jit
+def slope_and_sums(v, g, slope_rows, at, step, by_rows, constants, ends, terms, quotients, acc):
+    """The derivative at v times g; the quotients' share is added to acc, the lines' share behind it."""
+    left, right, tiny = ends
+    zero = tiny - tiny
+    c = held(v, left, right)
+    above, below = zero, zero
+    for j in range(terms):
+        d = splat(load_one(slope_rows, at + j)) if by_rows else load(slope_rows, at + j * step)
+        q, _ = quotient(c, constants, j, terms, tiny)
+        above = fma(q, d, above)
+        below = below + q
+        store(quotients, j * WIDTH, q)
+    on_left, on_right = less(left, v), less(v, right)
+    share = choose(on_left, choose(on_right, g, zero), zero) / below
+    for j in range(terms):
+        store(acc, j * WIDTH, fma(load(quotients, j * WIDTH), share, load(acc, j * WIDTH)))
+    at_lines = terms * WIDTH
+    store(acc, at_lines, load(acc, at_lines) + choose(on_left, zero, g))
+    store(acc, at_lines + WIDTH, fma(choose(on_left, zero, v - left), g, load(acc, at_lines + WIDTH)))
+    store(acc, at_lines + 2 * WIDTH, load(acc, at_lines + 2 * WIDTH) + choose(on_right, zero, g))
+    store(acc, at_lines + 3 * WIDTH, fma(choose(on_right, zero, v - right), g, load(acc, at_lines + 3 * WIDTH)))
+    lines = four_splat(slope_rows, at + terms) if by_rows else four_columns(slope_rows, at + terms * step, step)
+    return g * with_lines(above / below, v, left, right, lines)
+
+
+@jit
+def without_rest(h, count, room, zero):
+    """The first `count` lanes of h, and zeros."""
+    store(room, int64(0), h)
+    for k in range(count, WIDTH):
+        store(room, k, zero)
+    return load(room, int64(0))
+
+
+def programs(dtype: Any, edition: int) -> dict[str, Any]:
+    """The C functions for one type; see `cpu_cubic.programs`."""
 
     def forward(address: Any) -> None:
-        block = carray(pointer(address, int64), 22)
+        edition  # noqa: B018  # a mention makes it part of the key that the compiled code is kept under
+        zero, block = dtype(0), carray(pointer(address, int64), 22)
         x, out = pointer(block[X], dtype), pointer(block[OUT], dtype)
         table, constants = pointer(block[TABLE], dtype), pointer(block[CONSTANTS], dtype)
         ends = (splat(load_one(constants, 0)), splat(load_one(constants, 1)), splat(load_one(constants, 2)))
@@ -193,33 +233,9 @@ def programs(dtype: Any) -> dict[str, Any]:
                 keep_alive(columns_array)
         keep_alive(room_array)
 
-    @jit
-    def slope_and_sums(v, g, slope_rows, at, step, by_rows, constants, ends, terms, quotients, acc):
-        """The derivative at v times g; the quotients' share is added to acc, the lines' share behind it."""
-        left, right, tiny = ends
-        zero = tiny - tiny
-        c = held(v, left, right)
-        above, below = zero, zero
-        for j in range(terms):
-            d = splat(load_one(slope_rows, at + j)) if by_rows else load(slope_rows, at + j * step)
-            q, _ = quotient(c, constants, j, terms, tiny)
-            above = fma(q, d, above)
-            below = below + q
-            store(quotients, j * WIDTH, q)
-        on_left, on_right = less(left, v), less(v, right)
-        share = choose(on_left, choose(on_right, g, zero), zero) / below
-        for j in range(terms):
-            store(acc, j * WIDTH, fma(load(quotients, j * WIDTH), share, load(acc, j * WIDTH)))
-        at_lines = terms * WIDTH
-        store(acc, at_lines, load(acc, at_lines) + choose(on_left, zero, g))
-        store(acc, at_lines + WIDTH, fma(choose(on_left, zero, v - left), g, load(acc, at_lines + WIDTH)))
-        store(acc, at_lines + 2 * WIDTH, load(acc, at_lines + 2 * WIDTH) + choose(on_right, zero, g))
-        store(acc, at_lines + 3 * WIDTH, fma(choose(on_right, zero, v - right), g, load(acc, at_lines + 3 * WIDTH)))
-        lines = four_splat(slope_rows, at + terms) if by_rows else four_columns(slope_rows, at + terms * step, step)
-        return g * with_lines(above / below, v, left, right, lines)
-
     def backward(address: Any) -> None:
-        block = carray(pointer(address, int64), 22)
+        edition  # noqa: B018  # a mention makes it part of the key that the compiled code is kept under
+        zero, block = dtype(0), carray(pointer(address, int64), 22)
         x, g, out = pointer(block[X], dtype), pointer(block[GRAD], dtype), pointer(block[OUT], dtype)
         slopes, constants = pointer(block[SLOPES], dtype), pointer(block[CONSTANTS], dtype)
         partial = pointer(block[PARTIAL], float64)
@@ -243,12 +259,12 @@ def programs(dtype: Any) -> dict[str, Any]:
                     for c in range(c0, c1):
                         row = ((r * block[OUTER] + o) * channels + c) * inner
                         at = (r * channels + c) * numbers
-                        clear(acc, numbers * WIDTH, dtype(0))
+                        clear(acc, numbers * WIDTH, zero)
                         for i in range(row + i0, row + i1, WIDTH):
                             count = min(WIDTH, row + i1 - i)
                             v, h = some(x, i, count, room), some(g, i, count, room)
                             if count < WIDTH:
-                                h = without_rest(h, count, room)
+                                h = without_rest(h, count, room, zero)
                             h = slope_and_sums(v, h, slopes, at, int64(0), True, constants, ends, terms, quotients, acc)
                             put_some(out, i, count, h, room)
                         for n in range(numbers):
@@ -262,7 +278,7 @@ def programs(dtype: Any) -> dict[str, Any]:
                 in_columns(columns, slopes, r * channels + c0, c1 - c0, inner, numbers)
                 for at in range(0, length, WIDTH):
                     count = min(WIDTH, length - at)
-                    clear(acc, numbers * WIDTH, dtype(0))
+                    clear(acc, numbers * WIDTH, zero)
                     for o in range(o0, o1):
                         i = ((r * block[OUTER] + o) * channels + c0) * inner + at
                         v, h = some(x, i, count, room), some(g, i, count, room)
@@ -276,15 +292,9 @@ def programs(dtype: Any) -> dict[str, Any]:
                 keep_alive(columns_array)
         keep_alive(room_array)
 
-    @jit
-    def without_rest(h, count, room):
-        store(room, int64(0), h)
-        for k in range(count, WIDTH):
-            store(room, k, dtype(0))
-        return load(room, int64(0))
-
     def finish(address: Any) -> None:
-        block = carray(pointer(address, int64), 22)
+        edition  # noqa: B018  # a mention makes it part of the key that the compiled code is kept under
+        zero, block = dtype(0), carray(pointer(address, int64), 22)
         partial, result = pointer(block[PARTIAL], float64), pointer(block[RESULT], float64)
         channels, numbers = block[CHANNELS], block[DEGREE] + 1 + LINES
         blocks = block[OUTER_BLOCKS] * block[INNER_BLOCKS]

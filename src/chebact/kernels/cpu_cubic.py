@@ -31,7 +31,6 @@ from chebact.kernels.cpu_code import (
     TABLE,
     TASKS,
     X,
-    clear,
     jit,
     keep_alive,
     lane_sum,
@@ -41,14 +40,16 @@ from chebact.kernels.cpu_code import (
 from chebact.kernels.cpu_tables import (
     TABLE_LENGTH,
     add_eight,
+    add_lanes,
+    add_numbers,
     build_tables,
+    channels_at,
     eight_of,
-    in_columns,
     keep_eight,
+    lanes_to_parameters,
     spread,
-    ten_columns,
+    ten_lanes,
     ten_of,
-    ten_single,
 )  # fmt: skip
 from chebact.kernels.lanes import WIDTH, choose, fma, less, load, load_one, next_ticket, pointer, same, splat, store
 
@@ -130,78 +131,160 @@ def to_parameters(result, sums, matrix, channel, terms):
         store(result, channel * terms + j, total)
 
 
-def programs(dtype: Any, plain: bool, joined: bool, smooth: bool) -> dict[str, Any]:
+@jit
+def slope(v, u, d, ends, smooth):
+    """The derivative at v; None or True for `smooth` settles the branch when the loop is compiled."""
+    if smooth is None:
+        return slope_at(v, u, d, ends)
+    return fma(u, fma(u, d[2], d[1]), d[0])
+
+
+@jit
+def add(a, v, c, u, g, zero, ends, joined):
+    """The sums with one more share, by the shorter way where the lines are joined to the polynomial."""
+    if joined is None:
+        return add_sums(a, v, u, g, zero, ends)
+    return add_joined_sums(a, v, c, u, g, zero)
+
+
+@jit
+def position(c, place, plain):
+    """Where c is in the power form."""
+    if plain is None:
+        return ((c - place[0]) - place[1]) * place[2]
+    return c
+
+
+@jit
+def constants(k):
+    """The ends, the place of the interval and the nodes between its ends."""
+    ends = (load_one(k, 0), load_one(k, 1))
+    place = (load_one(k, 2), load_one(k, 3), load_one(k, 4))
+    return ends, place, (load_one(k, 5), load_one(k, 6))
+
+
+@jit
+def spread_constants(ends, place, between):
+    """The constants in every lane."""
+    return (
+        (splat(ends[0]), splat(ends[1])),
+        (splat(place[0]), splat(place[1]), splat(place[2])),
+        (splat(between[0]), splat(between[1])),
+    )
+
+
+@jit
+def forward_row(x, out, start, stop, table, k, plain):
+    """One channel's row from start to stop."""
+    ends, place, between = k
+    lane_ends, lane_place, lane_between = spread_constants(ends, place, between)
+    t = spread(table)
+    whole = start + (stop - start) // WIDTH * WIDTH
+    for i in range(start, whole, WIDTH):
+        v = load(x, i)
+        store(out, i, value_at(v, position(inside(v, lane_ends), lane_place, plain), t, lane_between, lane_ends))
+    for i in range(whole, stop):
+        v = load_one(x, i)
+        store(out, i, value_at(v, position(inside(v, ends), place, plain), table, between, ends))
+
+
+@jit
+def forward_columns(x, out, start, step, rows, length, repeat, parameters, tables, matrix, terms, k, plain, zero):
+    """Neighbouring channels side by side, a block of rows."""
+    ends, place, between = k
+    lane_ends, lane_place, lane_between = spread_constants(ends, place, between)
+    whole = length // WIDTH * WIDTH
+    for at in range(0, whole, WIDTH):
+        t = ten_lanes(parameters, channels_at(at, repeat), matrix, terms, zero)
+        for row in range(rows):
+            i = start + row * step + at
+            v = load(x, i)
+            store(out, i, value_at(v, position(inside(v, lane_ends), lane_place, plain), t, lane_between, lane_ends))
+    for at in range(whole, length):
+        s = ten_of(tables, at // repeat * TABLE_LENGTH)
+        for row in range(rows):
+            i = start + row * step + at
+            w = load_one(x, i)
+            store(out, i, value_at(w, position(inside(w, ends), place, plain), s, between, ends))
+
+
+@jit
+def backward_row(x, g, out, start, stop, table, acc, at, k, plain, joined, smooth, zero):
+    """One channel's row from start to stop; its sums are vectors kept at acc[at]."""
+    ends, place, _ = k
+    lane_ends, lane_place, _ = spread_constants(ends, place, (zero, zero))
+    d = spread(table)
+    none = splat(zero)
+    a = eight_of(acc, at)
+    whole = start + (stop - start) // WIDTH * WIDTH
+    for i in range(start, whole, WIDTH):
+        v, h = load(x, i), load(g, i)
+        c = inside(v, lane_ends)
+        u = position(c, lane_place, plain)
+        store(out, i, h * slope(v, u, d, lane_ends, smooth))
+        a = add(a, v, c, u, h, none, lane_ends, joined)
+    keep_eight(acc, at, a)
+    if whole < stop:
+        b = (zero, zero, zero, zero, zero, zero, zero, zero)
+        for i in range(whole, stop):
+            w, f = load_one(x, i), load_one(g, i)
+            e = inside(w, ends)
+            s = position(e, place, plain)
+            store(out, i, f * slope(w, s, table, ends, smooth))
+            b = add(b, w, e, s, f, zero, ends, joined)
+        add_eight(acc, at, WIDTH, b)
+
+
+@jit
+def backward_columns(
+    x, g, out, start, step, rows, length, repeat, parameters, tables, slopes, matrix, terms, sums, result, k,
+    plain, joined, smooth, zero,
+):  # fmt: skip
+    """Eight neighbouring positions at a time; a `result` takes the gradients at once, else `sums` grow."""
+    ends, place, _ = k
+    lane_ends, lane_place, _ = spread_constants(ends, place, (zero, zero))
+    none = splat(zero)
+    whole = length // WIDTH * WIDTH
+    for at in range(0, whole, WIDTH):
+        own = channels_at(at, repeat)
+        d = ten_lanes(parameters, own, slopes, terms, zero)
+        a = (none, none, none, none, none, none, none, none)
+        for row in range(rows):
+            i = start + row * step + at
+            v, h = load(x, i), load(g, i)
+            c = inside(v, lane_ends)
+            u = position(c, lane_place, plain)
+            store(out, i, h * slope(v, u, d, lane_ends, smooth))
+            a = add(a, v, c, u, h, none, lane_ends, joined)
+        if sums.size:
+            add_lanes(sums, own, a)
+        else:
+            lanes_to_parameters(result, a, matrix, at, terms)
+    for at in range(whole, length):
+        s = ten_of(tables, at // repeat * TABLE_LENGTH)
+        b = (zero, zero, zero, zero, zero, zero, zero, zero)
+        for row in range(rows):
+            i = start + row * step + at
+            w, f = load_one(x, i), load_one(g, i)
+            e = inside(w, ends)
+            n = position(e, place, plain)
+            store(out, i, f * slope(w, n, s, ends, smooth))
+            b = add(b, w, e, n, f, zero, ends, joined)
+        add_numbers(sums, at // repeat, b)
+
+
+def programs(dtype: Any, edition: int, plain: bool, joined: bool, smooth: bool) -> dict[str, Any]:
     """The C functions for one type.
 
     `plain`: the interval is [-1, 1], where u is x itself. `joined`: the lines begin where the polynomial ends.
-    `smooth`: so do the lines of the derivative.
+    `smooth`: so do the lines of the derivative. What these functions close over is plain data, and not other compiled
+    functions, so that Numba finds them on disk again; `edition` changes with the source.
     """
-
-    @jit
-    def slope(v, u, d, ends):
-        if smooth:
-            return fma(u, fma(u, d[2], d[1]), d[0])
-        return slope_at(v, u, d, ends)
-
-    @jit
-    def add(a, v, c, u, g, zero, ends):
-        if joined:
-            return add_joined_sums(a, v, c, u, g, zero)
-        return add_sums(a, v, u, g, zero, ends)
-
-    @jit
-    def position(c, place):
-        if plain:
-            return c
-        return ((c - place[0]) - place[1]) * place[2]
-
-    @jit
-    def constants(k):
-        ends = (load_one(k, 0), load_one(k, 1))
-        place = (load_one(k, 2), load_one(k, 3), load_one(k, 4))
-        return ends, place, (load_one(k, 5), load_one(k, 6))
-
-    @jit
-    def spread_constants(ends, place, between):
-        return (
-            (splat(ends[0]), splat(ends[1])),
-            (splat(place[0]), splat(place[1]), splat(place[2])),
-            (splat(between[0]), splat(between[1])),
-        )
-
-    @jit
-    def forward_row(x, out, start, stop, table, k):
-        ends, place, between = k
-        lane_ends, lane_place, lane_between = spread_constants(ends, place, between)
-        t = spread(table)
-        whole = start + (stop - start) // WIDTH * WIDTH
-        for i in range(start, whole, WIDTH):
-            v = load(x, i)
-            store(out, i, value_at(v, position(inside(v, lane_ends), lane_place), t, lane_between, lane_ends))
-        for i in range(whole, stop):
-            v = load_one(x, i)
-            store(out, i, value_at(v, position(inside(v, ends), place), table, between, ends))
-
-    @jit
-    def forward_columns(x, out, start, step, rows, length, columns, k):
-        ends, place, between = k
-        lane_ends, lane_place, lane_between = spread_constants(ends, place, between)
-        whole = length // WIDTH * WIDTH
-        for at in range(0, whole, WIDTH):
-            t = ten_columns(columns, at, length)
-            for row in range(rows):
-                i = start + row * step + at
-                v = load(x, i)
-                store(out, i, value_at(v, position(inside(v, lane_ends), lane_place), t, lane_between, lane_ends))
-        for at in range(whole, length):
-            s = ten_single(columns, at, length)
-            for row in range(rows):
-                i = start + row * step + at
-                w = load_one(x, i)
-                store(out, i, value_at(w, position(inside(w, ends), place), s, between, ends))
+    plain, joined, smooth = (choice or None for choice in (plain, joined, smooth))  # type: ignore[assignment]
 
     def forward(address: Any) -> None:
-        block = carray(pointer(address, int64), 22)
+        edition  # noqa: B018  # a mention makes it part of the key that the compiled code is kept under
+        zero, block = dtype(0), carray(pointer(address, int64), 22)
         x, out = pointer(block[X], dtype), pointer(block[OUT], dtype)
         parameters, matrix = pointer(block[TABLE], dtype), pointer(block[MATRIX], float64)
         k = constants(pointer(block[CONSTANTS], dtype))
@@ -211,93 +294,27 @@ def programs(dtype: Any, plain: bool, joined: bool, smooth: bool) -> dict[str, A
             if task >= block[TASKS]:
                 break
             r, o0, o1, c0, c1, i0, i1 = task_bounds(block, task)
+            by_rows, length = inner >= LONG_ROW, (c1 - c0) * inner
             room = numpy.empty((c1 - c0) * TABLE_LENGTH, dtype)
             tables = pointer(room.ctypes.data, dtype)
-            build_tables(tables, parameters, matrix, r * channels + c0, c1 - c0, terms)
-            if inner >= LONG_ROW:
+            if by_rows or length % WIDTH:
+                build_tables(tables, parameters, matrix, r * channels + c0, c1 - c0, terms)
+            if by_rows:
                 for o in range(o0, o1):
                     for c in range(c0, c1):
                         row = ((r * block[OUTER] + o) * channels + c) * inner
-                        forward_row(x, out, row + i0, row + i1, ten_of(tables, (c - c0) * TABLE_LENGTH), k)
+                        forward_row(x, out, row + i0, row + i1, ten_of(tables, (c - c0) * TABLE_LENGTH), k, plain)
             else:
-                length = (c1 - c0) * inner
-                column_room = numpy.empty(length * 10, dtype)
-                columns = pointer(column_room.ctypes.data, dtype)
-                in_columns(columns, tables, c1 - c0, inner, length)
                 start = ((r * block[OUTER] + o0) * channels + c0) * inner
-                forward_columns(x, out, start, channels * inner, o1 - o0, length, columns, k)
-                keep_alive(column_room)
+                own = pointer(block[TABLE] + (r * channels + c0) * terms * room.itemsize, dtype)
+                forward_columns(
+                    x, out, start, channels * inner, o1 - o0, length, inner, own, tables, matrix, terms, k, plain, zero
+                )
             keep_alive(room)
 
-    @jit
-    def backward_row(x, g, out, start, stop, table, acc, at, k):
-        ends, place, _ = k
-        lane_ends, lane_place, _ = spread_constants(ends, place, (dtype(0), dtype(0)))
-        d = spread(table)
-        zero = splat(dtype(0))
-        a = eight_of(acc, at)
-        whole = start + (stop - start) // WIDTH * WIDTH
-        for i in range(start, whole, WIDTH):
-            v, h = load(x, i), load(g, i)
-            c = inside(v, lane_ends)
-            u = position(c, lane_place)
-            store(out, i, h * slope(v, u, d, lane_ends))
-            a = add(a, v, c, u, h, zero, lane_ends)
-        keep_eight(acc, at, a)
-        if whole < stop:
-            b = (dtype(0), dtype(0), dtype(0), dtype(0), dtype(0), dtype(0), dtype(0), dtype(0))
-            for i in range(whole, stop):
-                w, f = load_one(x, i), load_one(g, i)
-                e = inside(w, ends)
-                s = position(e, place)
-                store(out, i, f * slope(w, s, table, ends))
-                b = add(b, w, e, s, f, dtype(0), ends)
-            add_eight(acc, at, WIDTH, b)
-
-    @jit
-    def backward_columns(x, g, out, start, step, rows, length, columns, acc, k):
-        ends, place, _ = k
-        lane_ends, lane_place, _ = spread_constants(ends, place, (dtype(0), dtype(0)))
-        zero = splat(dtype(0))
-        whole = length // WIDTH * WIDTH
-        for at in range(0, whole, WIDTH):
-            d = ten_columns(columns, at, length)
-            a = (zero, zero, zero, zero, zero, zero, zero, zero)
-            for row in range(rows):
-                i = start + row * step + at
-                v, h = load(x, i), load(g, i)
-                c = inside(v, lane_ends)
-                u = position(c, lane_place)
-                store(out, i, h * slope(v, u, d, lane_ends))
-                a = add(a, v, c, u, h, zero, lane_ends)
-            keep_eight(acc, at * SUMS, a)
-        for at in range(whole, length):
-            s = ten_single(columns, at, length)
-            b = (dtype(0), dtype(0), dtype(0), dtype(0), dtype(0), dtype(0), dtype(0), dtype(0))
-            for row in range(rows):
-                i = start + row * step + at
-                w, f = load_one(x, i), load_one(g, i)
-                e = inside(w, ends)
-                n = position(e, place)
-                store(out, i, f * slope(w, n, s, ends))
-                b = add(b, w, e, n, f, dtype(0), ends)
-            add_eight(acc, whole * SUMS + (at - whole), WIDTH, b)
-
-    @jit
-    def row_sums(sums, acc, c):
-        for k in range(SUMS):
-            sums[k] = lane_sum(acc, (c * SUMS + k) * WIDTH)
-
-    @jit
-    def column_sums(sums, acc, c, repeat):
-        for k in range(SUMS):
-            total = 0.0
-            for i in range(c * repeat, (c + 1) * repeat):
-                total += float64(load_one(acc, (i // WIDTH * SUMS + k) * WIDTH + i % WIDTH))
-            sums[k] = total
-
     def backward(address: Any) -> None:
-        block = carray(pointer(address, int64), 22)
+        edition  # noqa: B018  # a mention makes it part of the key that the compiled code is kept under
+        zero, block = dtype(0), carray(pointer(address, int64), 22)
         x, g, out = pointer(block[X], dtype), pointer(block[GRAD], dtype), pointer(block[OUT], dtype)
         parameters = pointer(block[TABLE], dtype)
         slopes, matrix = pointer(block[SLOPES], float64), pointer(block[MATRIX], float64)
@@ -305,51 +322,52 @@ def programs(dtype: Any, plain: bool, joined: bool, smooth: bool) -> dict[str, A
         k = constants(pointer(block[CONSTANTS], dtype))
         channels, inner, terms = block[CHANNELS], block[INNER], block[DEGREE] + 1
         alone = block[OUTER_BLOCKS] * block[INNER_BLOCKS] == 1
-        sums = numpy.empty(SUMS, numpy.float64)
         while True:
             task = next_ticket(address)
             if task >= block[TASKS]:
                 break
             r, o0, o1, c0, c1, i0, i1 = task_bounds(block, task)
-            room = numpy.empty((c1 - c0) * TABLE_LENGTH, dtype)
+            count = c1 - c0
+            by_rows, length = inner >= LONG_ROW, count * inner
+            at_once = alone and inner == 1 and length % WIDTH == 0
+            sums = numpy.zeros(0 if at_once else count * SUMS, numpy.float64)
+            room = numpy.empty(count * TABLE_LENGTH, dtype)
             tables = pointer(room.ctypes.data, dtype)
-            build_tables(tables, parameters, slopes, r * channels + c0, c1 - c0, terms)
-            by_rows = inner >= LONG_ROW
-            length = (c1 - c0) * (1 if by_rows else inner)
-            acc_length = (length if by_rows else (length + WIDTH - 1) // WIDTH) * SUMS * WIDTH
-            acc_room = numpy.empty(acc_length, dtype)
-            acc = pointer(acc_room.ctypes.data, dtype)
-            clear(acc, acc_length, dtype(0))
+            if by_rows or length % WIDTH:
+                build_tables(tables, parameters, slopes, r * channels + c0, count, terms)
             if by_rows:
+                acc_room = numpy.zeros(count * SUMS * WIDTH, dtype)
+                acc = pointer(acc_room.ctypes.data, dtype)
                 for o in range(o0, o1):
-                    for c in range(c0, c1):
-                        row = ((r * block[OUTER] + o) * channels + c) * inner
-                        table = ten_of(tables, (c - c0) * TABLE_LENGTH)
-                        at = (c - c0) * SUMS * WIDTH
-                        backward_row(x, g, out, row + i0, row + i1, table, acc, at, k)
+                    for c in range(count):
+                        row = ((r * block[OUTER] + o) * channels + c0 + c) * inner
+                        table = ten_of(tables, c * TABLE_LENGTH)
+                        backward_row(
+                            x, g, out, row + i0, row + i1, table, acc, c * SUMS * WIDTH, k, plain, joined, smooth, zero
+                        )
+                for n in range(count * SUMS):
+                    sums[n] = lane_sum(acc, n * WIDTH)
+                keep_alive(acc_room)
             else:
-                column_room = numpy.empty(length * 10, dtype)
-                columns = pointer(column_room.ctypes.data, dtype)
-                in_columns(columns, tables, c1 - c0, inner, length)
                 start = ((r * block[OUTER] + o0) * channels + c0) * inner
-                backward_columns(x, g, out, start, channels * inner, o1 - o0, length, columns, acc, k)
-                keep_alive(column_room)
+                offset = (r * channels + c0) * terms * room.itemsize
+                own, own_result = pointer(block[TABLE] + offset, dtype), pointer(block[RESULT] + offset, dtype)
+                backward_columns(
+                    x, g, out, start, channels * inner, o1 - o0, length, inner, own, tables, slopes, matrix, terms,
+                    sums, own_result, k, plain, joined, smooth, zero,
+                )  # fmt: skip
             keep_alive(room)
-            first = partial_start(block, r, o0, i0)
-            for c in range(c1 - c0):
-                if by_rows:
-                    row_sums(sums, acc, c)
-                else:
-                    column_sums(sums, acc, c, inner)
-                if alone:
-                    to_parameters(result, sums, matrix, r * channels + c0 + c, terms)
-                else:
-                    for n in range(SUMS):
-                        store(partial, (first + c0 + c) * SUMS + n, sums[n])
-            keep_alive(acc_room)
+            if alone and not at_once:
+                for c in range(count):
+                    to_parameters(result, sums[c * SUMS : (c + 1) * SUMS], matrix, r * channels + c0 + c, terms)
+            elif not at_once:
+                first = (partial_start(block, r, o0, i0) + c0) * SUMS
+                for n in range(count * SUMS):
+                    store(partial, first + n, sums[n])
 
     def finish(address: Any) -> None:
-        block = carray(pointer(address, int64), 22)
+        edition  # noqa: B018  # a mention makes it part of the key that the compiled code is kept under
+        zero, block = dtype(0), carray(pointer(address, int64), 22)
         partial, result = pointer(block[PARTIAL], float64), pointer(block[RESULT], dtype)
         matrix = pointer(block[MATRIX], float64)
         channels, terms = block[CHANNELS], block[DEGREE] + 1

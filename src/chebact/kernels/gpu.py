@@ -30,9 +30,9 @@ MOST_STEPS = 16
 def why_not(device: torch.device, basis: Basis) -> str | None:
     """Why this kernel cannot serve tensors on `device`, or None where it can."""
     if device.type not in ("cuda", "hip", "cpu"):
-        return f"it serves tensors on CUDA and ROCm devices, and this one is on {device.type}"
+        return f"it serves tensors on CUDA and ROCm devices, and one on {device.type} came"
     if device.type == "cpu" and os.environ.get("TRITON_INTERPRET") != "1":
-        return "it serves GPU tensors, and this one is on cpu (with TRITON_INTERPRET=1 it would be interpreted there)"
+        return "it serves GPU tensors, and one on cpu came, which only TRITON_INTERPRET=1 lets it interpret"
     if not basis.has_tails and not basis.by_powers:
         return "tails='none' above degree 3 is left to the reference"
     reason = _why_not_imported()

@@ -123,6 +123,42 @@ def splat(typingctx: Any, number: Any) -> Any:
 
 
 @intrinsic
+def pack(typingctx: Any, a: Any, b: Any, c: Any, d: Any, e: Any, f: Any, g: Any, h: Any) -> Any:
+    """Eight numbers as lanes."""
+    kind = Lanes(a)
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        vector = ir.Constant(context.get_data_type(kind), ir.Undefined)
+        for index, number in enumerate(args):
+            vector = builder.insert_element(vector, number, ir.Constant(ir.IntType(32), index))
+        return vector
+
+    return kind(*[a] * WIDTH), codegen
+
+
+@intrinsic
+def widened(typingctx: Any, vector: Any) -> Any:
+    """The lanes in float64."""
+    kind = Lanes(types.float64)
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return args[0] if vector == kind else builder.fpext(args[0], context.get_data_type(kind))
+
+    return kind(vector), codegen
+
+
+@intrinsic
+def narrowed(typingctx: Any, vector: Any, like: Any) -> Any:
+    """Float64 lanes rounded to the type of the number `like`."""
+    kind = Lanes(like)
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return args[0] if vector == kind else builder.fptrunc(args[0], context.get_data_type(kind))
+
+    return kind(vector, like), codegen
+
+
+@intrinsic
 def lane(typingctx: Any, vector: Any, index: Any) -> Any:
     """The number in one lane."""
 

@@ -1,6 +1,4 @@
-"""The command line: names of commands and, for each, where its function lives. Functions are imported when they are
-called.
-"""
+"""The command line: the names of the commands, and where the function of each lives; it is imported when called."""
 
 from __future__ import annotations
 
@@ -20,12 +18,26 @@ app = App(
 )
 run = App(name="run", help="Run an experiment; what its results folder already holds is not run again.")
 report = App(name="report", help="Show what the records of an experiment give.")
+bench = App(name="bench", help="Measure what the activations cost, and show what was measured.")
 app.command(run)
 app.command(report)
+app.command(bench)
 
-run.command("chebact.lab.commands.synthetic:run", name="synthetic")
-report.command("chebact.lab.commands.synthetic:report", name="synthetic")
-app.command("chebact.lab.commands.synthetic:reproduce", name="reproduce")
+TRAIN = "Train what is missing of the synthetic experiment. Stop it at any moment; the same command goes on from there."
+run.command("chebact.lab.commands.synthetic:run", name="synthetic", help=TRAIN)
+report.command(
+    "chebact.lab.commands.synthetic:report",
+    name="synthetic",
+    help="The synthetic tables, each cell beside the published one.",
+)
+app.command(
+    "chebact.lab.commands.synthetic:reproduce", name="reproduce", help="Train the synthetic tables anew and show them."
+)
+bench.command("chebact.lab.commands.bench:ops", name="ops")
+bench.command("chebact.lab.commands.bench:page", name="page")
+app.command(
+    "chebact.lab.commands.kernels:show", name="kernels", help="Show every kernel: whether it runs here, and why not."
+)
 
 
 def run_command(arguments: Sequence[str] | None = None) -> int:

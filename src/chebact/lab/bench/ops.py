@@ -187,5 +187,5 @@ def _paper_algorithm() -> Callable[[int], nn.Module] | None:
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    build: Callable[[int], nn.Module] = module.PaperAlgorithm
+    build: Callable[[int], nn.Module] = module.ReleasedActivation
     return build

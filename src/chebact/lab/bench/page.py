@@ -7,6 +7,7 @@ from itertools import groupby
 from math import prod
 from typing import Any
 
+from rich.box import SIMPLE
 from rich.table import Table
 
 from chebact.lab.bench.machine import told
@@ -57,9 +58,10 @@ def kept_of_x(row: Row) -> float:
 
 def as_table(rows: Sequence[Row]) -> Table:
     """The rows of one case and layout; times are multiples of those of relu, with their quartiles."""
-    table = Table(title=f"{rows[0].case} {rows[0].layout}, times as multiples of relu", title_justify="left")
+    title = f"{rows[0].case} {rows[0].layout}, times as multiples of relu"
+    table = Table(title=title, title_justify="left", box=SIMPLE, pad_edge=False)
     for index, head in enumerate(HEADS):
-        table.add_column(head, justify="right" if index else "left", no_wrap=True)
+        table.add_column(head, justify="right" if index else "left")
     for row in rows:
         table.add_row(
             row.name,
@@ -99,10 +101,10 @@ def grid(rows: Sequence[Row], cell: Callable[[Row], str]) -> str:
     """Activations down, cases and layouts across."""
     columns = places(rows)
     cells = {(label(row), row.case, row.layout): cell(row) for row in rows}
-    lines = ["| | " + " | ".join(heads(columns)) + " |", "|---" + "|--:" * len(columns) + "|"]
-    for name in dict.fromkeys(label(row) for row in rows):
-        lines.append(f"| {name} | " + " | ".join(cells.get((name, *column), "-") for column in columns) + " |")
-    return "\n".join(lines)
+    head = ["| | " + " | ".join(heads(columns)) + " |", "|---" + "|--:" * len(columns) + "|"]
+    names = dict.fromkeys(label(row) for row in rows)
+    body = [f"| {name} | " + " | ".join(cells.get((name, *column), "-") for column in columns) + " |" for name in names]
+    return "\n".join(head + body)
 
 
 def heads(columns: Sequence[tuple[str, str]]) -> list[str]:

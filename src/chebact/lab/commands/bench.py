@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import groupby
 from pathlib import Path
+from textwrap import shorten
 from typing import Annotated, Any
 
 from cyclopts import Parameter
@@ -23,16 +26,17 @@ from chebact.lab.report.documents import update_document
 
 __all__ = ["ops", "page"]
 
-Several = Parameter(consume_multiple=True)
+Several = Parameter(consume_multiple=True, negative=())
 SECTION = "bench-ops"
-WIDTH = 110  # of the tables where no terminal says otherwise
+WIDTH = 100  # of the tables where no terminal says otherwise
+WARNING = 300  # characters of one that are shown
 STOPPED = 130
 
 
 def ops(
     *,
     json: Path | None = None,
-    peers: bool = False,
+    peers: Annotated[bool, Parameter(negative=())] = False,
     cases: Annotated[tuple[str, ...], Several] = CASES,
     budget: float = 4.0,
     tests: bool = True,
@@ -52,17 +56,17 @@ def ops(
     tests
         Run the contract tests of the kernels first, where they are at hand; nothing is timed when they fail.
     """
-    for case in cases:
+    for case in cases or ("",):
         check_case(case)
     if budget <= 0:
         raise LabError(f"a budget of {budget:g} came: more than 0 seconds are wanted")
     if json is not None:
         must_be_writable(json)
-    console, notes = Console(), Console(stderr=True)
+    console, notes = wide_console(), Console(stderr=True)
     extra = peers_asked_for(notes) if peers else []
-    if tests:
-        run_tests(notes)
     try:
+        if tests:
+            run_tests(notes)
         rows, machine = timed(cases, extra, budget, console, notes)
     except KeyboardInterrupt:
         print("chebact: stopped; nothing was written, a measurement is made in one go", file=sys.stderr)
@@ -120,8 +124,10 @@ def peers_asked_for(notes: Console) -> list[Contender]:
     found, sentences = found_peers()
     if not found:
         names = ", ".join(peer.name for peer in PEERS)
-        reasons = "; ".join(sentences)
-        raise LabError(f"--peers needs {names} ({reasons}): run `python3 dev.py bench --peers`, which installs them")
+        raise LabError(
+            f"--peers needs one of {names}, and none can be used here: run `python3 dev.py bench --peers`, which "
+            f"installs them ({sentences[0]})"
+        )
     for sentence in sentences:
         notes.print(sentence, highlight=False, markup=False)
     return found
@@ -145,31 +151,53 @@ def timed(
     machine = machine_record({row.name: peer_versions()[row.name] for row in extra})
     heading(machine, console)
     rows: list[Row] = []
-    with notes.status("") as status:
-        measured = measure(
-            tuple(cases), contenders(extra), budget=budget, tell=lambda place: status.update(f"timing {place}")
-        )
+    with fallen_back() as warnings:
+
+        def show_last() -> None:
+            if warnings:
+                raise LabError(f"nothing was written, since a kernel failed: {shorten(warnings[0], WARNING)}")
+            if rows:
+                last = (rows[-1].case, rows[-1].layout)
+                console.print(as_table([row for row in rows if (row.case, row.layout) == last]))
+
+        def tell(place: str) -> None:  # in plain lines: a bar that moves would take its time from what is timed
+            show_last()
+            notes.print(f"timing {place}", highlight=False)
+
         try:
-            for _, group in groupby(measured, key=lambda row: (row.case, row.layout)):
-                part = list(group)
-                rows += part
-                console.print(as_table(part), width=width(console))
+            for row in measure(tuple(cases), contenders(extra), budget=budget, tell=tell):
+                rows.append(row)  # noqa: PERF402 - tell looks at them meanwhile
         except RuntimeError as error:  # a kernel that is wrong or cannot run, or torch out of memory
             raise LabError(str(error)) from error
+        show_last()
     return rows, machine
+
+
+@contextmanager
+def fallen_back() -> Iterator[list[str]]:
+    """The warnings of the kernels from here on: one that fails gives way to the reference, whose times are not its."""
+    warnings: list[str] = []
+    handler = logging.Handler(logging.WARNING)
+    handler.emit = lambda record: warnings.append(record.getMessage())  # type: ignore[method-assign]
+    logger = logging.getLogger("chebact")
+    logger.addHandler(handler)
+    try:
+        yield warnings
+    finally:
+        logger.removeHandler(handler)
 
 
 def show(rows: Sequence[Row], machine: dict[str, Any]) -> None:
     """Print what was measured before."""
-    console = Console()
+    console = wide_console()
     heading(machine, console)
     for _, group in groupby(rows, key=lambda row: (row.case, row.layout)):
-        console.print(as_table(list(group)), width=width(console))
+        console.print(as_table(list(group)))
 
 
 def heading(machine: dict[str, Any], console: Console) -> None:
     console.print(told(machine), highlight=False, markup=False, soft_wrap=True)
 
 
-def width(console: Console) -> int:
-    return console.width if console.is_terminal else WIDTH
+def wide_console() -> Console:
+    return Console(width=None if sys.stdout.isatty() else WIDTH)

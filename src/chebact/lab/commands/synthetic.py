@@ -24,7 +24,7 @@ from chebact.networks.residual_mlp import ARCHITECTURES
 
 __all__ = ["report", "reproduce", "run"]
 
-Several = Parameter(consume_multiple=True)
+Several = Parameter(consume_multiple=True, negative=())
 RESULTS = Path("results/synthetic")
 
 
@@ -123,16 +123,22 @@ def report(
 
 def show(rows: Sequence[Row], console: Console | None = None) -> None:
     """Print the tables and how they agree with the paper."""
-    console = console or Console()
+    console = console or wide_console()
     for (recipes, noise), table in tables_of(rows).items():
-        console.print(caption(recipes, noise, table), highlight=False)
+        console.print(caption(recipes, noise, table), highlight=False, soft_wrap=True)
         for half in as_tables(table):
             console.print(half)
-        console.print(f"({LEGEND.format('*', '!')})\n", highlight=False)
+        console.print(f"({LEGEND.format('*', '!')})\n", highlight=False, soft_wrap=True)
     for recipes in dict.fromkeys(row.recipes for row in rows):
         console.print(f"Against the paper, {recipes} recipes:", highlight=False)
         own = [row for row in rows if row.recipes == recipes]
-        console.print("\n".join(as_lines(agreement_of(own))), highlight=False)
+        console.print("\n".join(as_lines(agreement_of(own))), highlight=False, soft_wrap=True)
+
+
+def wide_console() -> Console:
+    """Standard output; a file or a pipe has no width of its own and gets one that the tables fit into."""
+    console = Console()
+    return console if console.is_terminal else Console(width=120)
 
 
 def sections_of(rows: Sequence[Row]) -> dict[str, str]:

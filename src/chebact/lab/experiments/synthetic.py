@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from chebact.data.synthetic import DATASETS, RecipeForm
+from chebact.lab import LabError
 from chebact.lab.environment import environment, host
 from chebact.lab.experiments.synthetic_cohort import SyntheticCohort, train_together
 from chebact.lab.spec import as_plain, check_count
@@ -41,6 +42,8 @@ class SyntheticRequest:
 
     def groups(self) -> list[list[SyntheticCohort]]:
         """The cohorts that are trained together, the longest trainings first."""
+        if not (self.models and self.datasets and self.noise):
+            raise LabError("nothing is asked for: name one model, one data set and one noise level at least")
         groups = [group for model in dict.fromkeys(self.models) for group in self.groups_of(model)]
         return sorted(groups, key=cost, reverse=True)
 

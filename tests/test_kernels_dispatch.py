@@ -1,0 +1,271 @@
+"""Which kernel runs: by name or raising its reason, by itself and never failing; in threads, forks and odd places."""
+
+import logging
+import os
+import subprocess
+import sys
+import textwrap
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import torch
+
+from chebact import kernels
+from chebact.basis import Basis
+from chebact.functional import chebyshev_lagrange
+from chebact.kernels import reference
+
+CPU = torch.device("cpu")
+NO_CPU_KERNEL = kernels.why_not("cpu", CPU, Basis(3))
+needs_cpu_kernel = pytest.mark.skipif(NO_CPU_KERNEL is not None, reason=f"no CPU kernel here: {NO_CPU_KERNEL}")
+
+
+@pytest.fixture
+def left_alone(monkeypatch):
+    """The choice is automatic, and nothing has been said yet."""
+    monkeypatch.delenv("CHEBACT_KERNEL", raising=False)
+    monkeypatch.setattr(kernels, "_said", set())
+
+
+def tensors(*shape, degree=3):
+    generator = torch.Generator().manual_seed(1)
+    channels = shape[1] if len(shape) > 1 else 1
+    return torch.randn(shape, generator=generator), torch.randn(channels, degree + 1, generator=generator)
+
+
+def python(script, timeout=120, **environment):
+    """Run a script in a Python of its own; its output, or an AssertionError with what it said."""
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script)],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("name", kernels.NAMES)
+@pytest.mark.parametrize("how", ["use", "CHEBACT_KERNEL"])
+def test_kernel_asked_for_by_name_runs_or_raises_its_reason(name, how, monkeypatch):
+    ran = []
+    module = kernels._module(name)
+    evaluate = module.evaluate
+    monkeypatch.setattr(module, "evaluate", lambda *given: (ran.append(name), evaluate(*given)))
+    reason = kernels.why_not(name, CPU, Basis(3))
+    x, values = tensors(5, 4)
+    monkeypatch.delenv("CHEBACT_KERNEL", raising=False)
+    if how == "CHEBACT_KERNEL":
+        monkeypatch.setenv("CHEBACT_KERNEL", name)
+    with kernels.use(name if how == "use" else kernels.asked_for()):
+        if reason is None:
+            chebyshev_lagrange(x, values)
+            assert ran == [name]
+        else:
+            with pytest.raises(kernels.KernelUnavailableError) as caught:
+                chebyshev_lagrange(x, values)
+            assert reason in str(caught.value)
+            assert name in str(caught.value)
+
+
+def test_context_comes_before_the_environment_and_ends_with_its_block(monkeypatch):
+    monkeypatch.setenv("CHEBACT_KERNEL", "cpu")
+    assert kernels.asked_for() == "cpu"
+    with kernels.use("reference"):
+        assert kernels.asked_for() == "reference"
+        with kernels.use("gpu"):
+            assert kernels.asked_for() == "gpu"
+        assert kernels.asked_for() == "reference"
+    assert kernels.asked_for() == "cpu"
+
+
+def test_context_ends_after_an_error(left_alone):
+    with pytest.raises(ZeroDivisionError), kernels.use("reference"):
+        raise ZeroDivisionError
+    assert kernels.asked_for() is None
+
+
+def test_unknown_name_is_a_value_error_that_names_the_known(monkeypatch):
+    with pytest.raises(ValueError, match="cpu, gpu, reference.*'fast'"), kernels.use("fast"):
+        pass
+    monkeypatch.setenv("CHEBACT_KERNEL", "fast")
+    with pytest.raises(ValueError, match="CHEBACT_KERNEL.*'fast'"):
+        chebyshev_lagrange(*tensors(5, 4))
+
+
+def test_empty_environment_variable_leaves_the_choice_alone(monkeypatch):
+    monkeypatch.setenv("CHEBACT_KERNEL", "")
+    assert kernels.asked_for() is None
+
+
+def test_automatic_choice_is_the_first_that_can_run(left_alone):
+    can = [name for name in kernels.NAMES if kernels.why_not(name, CPU, Basis(3)) is None]
+    assert kernels.choose(CPU, Basis(3)).name == can[0]
+    assert kernels.choose(CPU, Basis(7, "none")).name == "reference"
+    assert can[-1] == "reference"
+
+
+@needs_cpu_kernel
+def test_automatic_choice_on_the_cpu_is_the_cpu_kernel_even_where_triton_interprets(left_alone, monkeypatch):
+    monkeypatch.setenv("TRITON_INTERPRET", "1")
+    assert kernels.choose(CPU, Basis(3)).name == "cpu"
+
+
+def test_reason_not_to_run_is_a_sentence_about_what_came():
+    assert "cuda" in kernels.why_not("cpu", torch.device("cuda"), Basis(3))
+    assert "mps" in kernels.why_not("gpu", torch.device("mps"), Basis(3))
+    assert "none" in kernels.why_not("cpu", CPU, Basis(4, "none"))
+    assert "none" in kernels.why_not("gpu", torch.device("cuda"), Basis(4, "none"))
+
+
+def test_gpu_kernel_refuses_cpu_tensors_unless_triton_interprets(monkeypatch):
+    monkeypatch.delenv("TRITON_INTERPRET", raising=False)
+    reason = kernels.why_not("gpu", CPU, Basis(3))
+    assert "on cpu" in reason
+    assert "TRITON_INTERPRET=1" in reason
+
+
+def test_import_loads_neither_numba_nor_triton():
+    script = "import sys, chebact, chebact.kernels.gpu; print([m for m in ('numba', 'triton') if m in sys.modules])"
+    assert python(script).strip() == "[]"
+
+
+@needs_cpu_kernel
+@pytest.mark.parametrize("step", ["evaluate", "gradients"])
+def test_failing_kernel_gives_way_to_the_reference_and_says_so_once(step, left_alone, monkeypatch, caplog):
+    def fail(*given):
+        raise RuntimeError("no machine code today")
+
+    x, values = tensors(6, 4)
+    values.requires_grad_()
+    with kernels.use("reference"):
+        want = chebyshev_lagrange(x, values)
+        (want_grad,) = torch.autograd.grad(want.sum(), values)
+    monkeypatch.setattr(kernels._module("cpu"), step, fail)
+    with caplog.at_level(logging.DEBUG, logger="chebact"):
+        for _ in range(3):
+            out = chebyshev_lagrange(x, values)
+            (grad,) = torch.autograd.grad(out.sum(), values)
+    torch.testing.assert_close(out, want)
+    torch.testing.assert_close(grad, want_grad)
+    (record,) = caplog.records
+    assert record.levelno == logging.WARNING
+    assert "'cpu'" in record.message
+    assert "no machine code today" in record.message
+    assert "reference" in record.message
+
+
+@needs_cpu_kernel
+def test_failing_kernel_asked_for_by_name_raises(monkeypatch):
+    def fail(*given):
+        raise RuntimeError("no machine code today")
+
+    monkeypatch.setattr(kernels._module("cpu"), "evaluate", fail)
+    with kernels.use("cpu"), pytest.raises(RuntimeError, match="no machine code today"):
+        chebyshev_lagrange(*tensors(6, 4))
+
+
+def test_error_of_the_reference_itself_is_not_hidden(left_alone, monkeypatch):
+    def fail(*given):
+        raise RuntimeError("out of memory")
+
+    monkeypatch.setattr(reference, "evaluate", fail)
+    with kernels.use("reference"), pytest.raises(RuntimeError, match="out of memory"):
+        chebyshev_lagrange(*tensors(6, 4))
+
+
+@needs_cpu_kernel
+@pytest.mark.parametrize(("shape", "degree"), [((9, 16), 3), ((400, 16, 20), 3), ((60, 16, 20), 9)])
+def test_eight_python_threads_may_call_at_once(shape, degree):
+    x, values = tensors(*shape, degree=degree)
+
+    def step(_):
+        weights = values.clone().requires_grad_()
+        with kernels.use("cpu"):  # a context of this thread alone
+            out = chebyshev_lagrange(x, weights)
+            (grad,) = torch.autograd.grad(out, weights, x)
+        return out.detach(), grad
+
+    out, grad = step(0)
+    with ThreadPoolExecutor(8) as pool:
+        for other_out, other_grad in pool.map(step, range(8 * 50)):
+            assert torch.equal(out, other_out)
+            assert torch.equal(grad, other_grad)
+
+
+def test_name_asked_for_in_one_thread_is_not_asked_for_in_another(left_alone):
+    with kernels.use("reference"), ThreadPoolExecutor(1) as pool:
+        assert pool.submit(kernels.asked_for).result() is None
+
+
+@needs_cpu_kernel
+def test_threads_follow_torch_and_small_tensors_stay_on_one(monkeypatch):
+    from chebact.kernels.team import Program
+
+    seen, run = [], Program.run
+    monkeypatch.setattr(Program, "run", lambda self, block, threads: (seen.append(threads), run(self, block, threads)))
+    large, small, before = tensors(4, 64, 4096), tensors(32, 32), torch.get_num_threads()
+    try:
+        for threads in (1, 2, 3):
+            torch.set_num_threads(threads)
+            with kernels.use("cpu"):
+                chebyshev_lagrange(*large)
+                chebyshev_lagrange(*small)
+    finally:
+        torch.set_num_threads(before)
+    assert seen == [1, 1, 2, 1, 3, 1]
+
+
+FORK = """
+    import os, signal, sys, time, torch
+    from pathlib import Path
+    from chebact.functional import chebyshev_lagrange
+
+    def work():
+        row = values.clone().requires_grad_()
+        out = chebyshev_lagrange(x, row)
+        return b"".join(t.numpy().tobytes() for t in (out.detach(), torch.autograd.grad(out, row, x)[0]))
+
+    torch.set_num_threads(2)
+    x, values = torch.randn(128, 64, 32), torch.randn(64, int(os.environ["DEGREE"]) + 1)
+    torch.randn(4_000_000).exp().sum()  # so that torch's own threads are there, which a child does not inherit
+    if os.environ["WHEN"] == "before":
+        work()
+    child, place = os.fork(), Path(os.environ["PLACE"])
+    if not child:
+        place.write_bytes(work())
+        os._exit(0)
+    for _ in range(600):
+        if os.waitpid(child, os.WNOHANG) != (0, 0):
+            sys.exit(place.read_bytes() != work())
+        time.sleep(0.1)
+    os.kill(child, signal.SIGKILL)
+    sys.exit("the child hangs")
+"""
+
+
+@needs_cpu_kernel
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
+@pytest.mark.parametrize("degree", [3, 6])
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_forked_child_computes_whether_the_kernel_ran_before_the_fork_or_not(when, degree, tmp_path):
+    python(FORK, CHEBACT_KERNEL="cpu", WHEN=when, DEGREE=str(degree), PLACE=str(tmp_path / "result"))
+
+
+@needs_cpu_kernel
+def test_cache_folder_that_cannot_be_written_is_no_error(tmp_path):
+    """A folder below a file can be made by nobody, root included."""
+    (tmp_path / "file").write_text("")
+    python(
+        """
+        import torch
+        from chebact.functional import chebyshev_lagrange
+        x, values = torch.linspace(-2, 2, 8)[:, None], torch.tensor([[1.0, -1.0]], requires_grad=True)
+        out = chebyshev_lagrange(x, values)
+        assert torch.allclose(out, x)
+        out.sum().backward()
+        """,
+        CHEBACT_KERNEL="cpu",
+        NUMBA_CACHE_DIR=str(tmp_path / "file" / "cache"),
+    )

@@ -1,0 +1,307 @@
+"""The modules in a user's hands: built, copied, saved, lazy, in optimizers and across two processes."""
+
+import copy
+import inspect
+import io
+import math
+import pickle
+import re
+
+import numpy
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional
+from torch.nn.parameter import is_lazy
+
+import chebact
+from chebact import ChebyshevLagrange, PrototypeSimilarity, WeightedChebyshev, make_activation
+from chebact.initial import INITIAL_SHAPES
+
+TRUTH = {
+    "zeros": lambda x: 0.0,
+    "relu": lambda x: max(x, 0.0),
+    "leaky_relu": lambda x: x if x > 0 else 0.01 * x,
+    "gelu": lambda x: x * (1 + math.erf(x / math.sqrt(2))) / 2,
+    "silu": lambda x: x / (1 + math.exp(-x)),
+    "tanh": math.tanh,
+    "sigmoid": lambda x: 1 / (1 + math.exp(-x)),
+    "identity": lambda x: x,
+}
+
+
+def drawn(*shape, seed=0):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
+
+
+def filled(module):
+    with torch.no_grad():
+        for p in module.parameters():
+            p.copy_(drawn(*p.shape, seed=1))
+    return module
+
+
+def test_the_constructor_has_the_issue_s_arguments_and_defaults():
+    parameters = list(inspect.signature(ChebyshevLagrange).parameters.values())
+    assert (parameters[0].name, parameters[0].default) == ("channels", None)
+    wanted = {
+        "degree": 3, "tails": "extrapolate", "regression_nodes": 2, "init": "zeros", "groups": None, "channel_dim": 1,
+        "interval": (-1.0, 1.0), "inplace": False, "device": None, "dtype": None,
+    }  # fmt: skip
+    keywords = {p.name: p.default for p in parameters[1:] if p.kind is inspect.Parameter.KEYWORD_ONLY}
+    assert {name: keywords[name] for name in wanted} == wanted
+
+
+@pytest.mark.parametrize("interval", [(-1.0, 1.0), (-4.0, 2.0)])
+@pytest.mark.parametrize("name", INITIAL_SHAPES)
+def test_named_shapes_are_python_s_math_at_the_nodes(name, interval):
+    layer = ChebyshevLagrange(2, degree=9, init=name, interval=interval, dtype=torch.float64)
+    places = chebact.nodes(9, interval=interval)
+    wanted = [TRUTH[name](x) for x in places.tolist()]
+    numpy.testing.assert_allclose(layer.values.detach().numpy(), [wanted, wanted], rtol=1e-14, atol=1e-16)
+    assert torch.equal(layer(places.repeat(2, 1).T), layer.values.T)  # and the activation goes through them
+
+
+def test_callables_a_channel_fit_and_reset():
+    layer = ChebyshevLagrange(3, degree=4, init=lambda x: torch.stack([x, x**2, torch.cos(x)]), dtype=torch.float64)
+    x = chebact.nodes(4)
+    assert torch.equal(layer.values, torch.stack([x, x**2, torch.cos(x)]))
+    assert layer.fit_(torch.sin) is layer
+    assert torch.equal(layer.values, torch.sin(x).expand(3, 5))
+    assert layer.fit_("tanh").values.requires_grad
+    layer.reset_parameters()
+    assert torch.equal(layer.values[1], x**2)
+
+
+@pytest.mark.parametrize("degree", [10, 40])
+def test_fit_comes_as_close_to_sine_as_the_error_bound_says(degree):
+    layer = ChebyshevLagrange(1, degree=degree, dtype=torch.float64).fit_(torch.sin)
+    x = torch.linspace(-1, 1, 500, dtype=torch.float64)[:, None]
+    assert (layer(x) - torch.sin(x)).abs().max().item() <= chebact.error_bound(degree, 1.0) + 1e-15
+
+
+class Builder(nn.Module):
+    """A model of the usual kind: it is given a class or a function and calls it without a width."""
+
+    def __init__(self, act_layer, **choices):
+        super().__init__()
+        self.first, self.act1 = nn.Conv2d(3, 6, 3), act_layer(**choices)
+        self.second, self.act2 = nn.Conv2d(6, 4, 1), act_layer(**choices)
+
+    def forward(self, x):
+        return self.act2(self.second(self.act1(self.first(x))))
+
+
+@pytest.mark.parametrize("choices", [{}, {"inplace": True}, {"inplace": False}])
+def test_a_builder_may_pass_no_width(choices):
+    net = Builder(ChebyshevLagrange, **choices)
+    assert is_lazy(net.act1.values)
+    net(drawn(2, 3, 8, 8)).sum().backward()
+    assert (net.act1.values.shape, net.act2.values.shape) == ((6, 4), (4, 4))
+    assert net.act1.values.grad.abs().sum() > 0 or not choices.get("inplace")
+    assert type(net.act1.values) is nn.Parameter
+
+
+@pytest.mark.parametrize("kind", [ChebyshevLagrange, WeightedChebyshev])
+@pytest.mark.parametrize(
+    ("choices", "shape", "values"),
+    [
+        ({}, (2, 5), (5, 4)),
+        ({}, (5,), (5, 4)),
+        ({"channel_dim": -1}, (2, 3, 7), (7, 4)),
+        ({"groups": 2}, (2, 6, 3), (2, 4)),
+        ({"replicas": 3}, (3, 2, 5), (3, 5, 4)),
+        ({"groups": 1}, (), (1, 4)),
+    ],
+)
+def test_lazy_modules_learn_their_width_and_go_through_state_dicts(kind, choices, shape, values):
+    lazy, x = kind(**choices), drawn(*shape)
+    saved = pickle.loads(pickle.dumps(lazy.state_dict()))
+    again = kind(**choices)
+    assert again.load_state_dict(saved, strict=True) == ([], [])
+    known = copy.deepcopy(lazy)
+    y = known(x)
+    assert (y.shape, known.values.shape) == (shape, values)
+    filled(known)
+    for loaded in (lazy, again, kind(**choices).double(), copy.deepcopy(known)):
+        assert loaded.load_state_dict(known.state_dict(), strict=True) == ([], [])
+        torch.testing.assert_close(loaded(x.to(loaded.values.dtype)), known(x), check_dtype=False)
+    if "groups" not in choices:
+        with pytest.raises(RuntimeError, match="values"):
+            known.load_state_dict(kind(**choices).state_dict())
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+def test_state_dicts_pass_torch_load_with_weights_only(lazy):
+    net = nn.Sequential(nn.Linear(2, 3), ChebyshevLagrange(None if lazy else 3, init="gelu"))
+    file = io.BytesIO()
+    torch.save(net.state_dict(), file)
+    file.seek(0)
+    other = nn.Sequential(nn.Linear(2, 3), ChebyshevLagrange(None if lazy else 3))
+    assert other.load_state_dict(torch.load(file, weights_only=True)) == ([], [])
+
+
+@pytest.mark.parametrize("name", chebact.ACTIVATIONS)
+def test_deepcopy_and_pickle_keep_everything(name):
+    layer, x = filled(make_activation(name, 4, 5)), drawn(3, 4)
+    layer(x).sum().backward()  # with all caches filled
+    for twin in (copy.deepcopy(layer), pickle.loads(pickle.dumps(layer))):
+        assert torch.equal(twin(x), layer(x))
+        assert repr(twin) == repr(layer)
+        for p in twin.parameters():
+            p.data.zero_()
+    assert all(bool(p.any()) for p in layer.parameters())
+
+
+EXAMPLES = [
+    ChebyshevLagrange(), ChebyshevLagrange(3), ChebyshevLagrange(groups=1), ChebyshevLagrange(4, groups=2, inplace=True),
+    ChebyshevLagrange(3, degree=7, tails="regression", regression_nodes=4, init="relu", interval=(0.0, 2.0)),
+    ChebyshevLagrange(3, tails="none", channel_dim=-1, replicas=2), WeightedChebyshev(4, degree=5, groups=2),
+    WeightedChebyshev(), PrototypeSimilarity(4), PrototypeSimilarity(4, replicas=2, channel_dim=-1), chebact.Cubic(),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("module", EXAMPLES, ids=repr)
+def test_repr_builds_the_same_module_again(module):
+    again = eval(repr(module), {name: getattr(chebact, name) for name in chebact.__all__})
+    assert repr(again) == repr(module)
+    assert again.__dict__.keys() == module.__dict__.keys()
+    plain = (int, str, tuple, bool, type(None))
+    assert all(again.__dict__[k] == v for k, v in module.__dict__.items() if isinstance(v, plain))
+    assert getattr(again, "basis", None) == getattr(module, "basis", None)
+    if isinstance(module, ChebyshevLagrange) and not is_lazy(module.values):
+        assert torch.equal(again.values, module.values)
+
+
+def read_formula(text):
+    """A printed formula as a Python function of x: the outside truth for to_formula is Python's own arithmetic."""
+    pieces = []
+    for line in text.splitlines():
+        where, what = line.split(":", 1)
+        what, _, shift = what.partition("with t = ")
+        code = re.sub(r"([0-9.)]) +(?=[xtT(])", r"\1*", what.strip()).replace("^", "**")
+        code = re.sub(r"T(\d+)\(([xt])\)", r"cheb(\1, \2)", code)
+        pieces.append(("True" if where == "all x" else where, code, shift.strip() or "x"))
+
+    def evaluate(x):
+        for where, code, shift in pieces:
+            if eval(where, {"x": x}):
+                names = {"x": x, "t": eval(shift, {"x": x})}
+                names["cheb"] = lambda k, t: float(numpy.polynomial.Chebyshev.basis(k)(t))
+                return eval(code, names)
+        raise AssertionError(f"no piece for {x}")
+
+    return evaluate
+
+
+@pytest.mark.parametrize("interval", [(-1.0, 1.0), (0.0, 2.0), (-3.0, -0.5), (1.5, 4.0)])
+@pytest.mark.parametrize("tails", ["extrapolate", "regression", "none"])
+@pytest.mark.parametrize("degree", [1, 2, 3, 4, 8])
+def test_the_printed_formula_evaluates_to_the_activation(degree, tails, interval):
+    layer = filled(ChebyshevLagrange(3, degree=degree, tails=tails, interval=interval, dtype=torch.float64))
+    a, b = interval
+    x = torch.linspace(a - 1, b + 1, 23, dtype=torch.float64)
+    for channel in range(3):
+        function = read_formula(layer.to_formula(channel, digits=17))
+        wanted = layer(x[:, None].expand(-1, 3))[:, channel].tolist()
+        numpy.testing.assert_allclose([function(v) for v in x.tolist()], wanted, rtol=1e-9, atol=1e-9)
+
+
+def test_formula_of_zeros_groups_and_replicas():
+    assert set(ChebyshevLagrange(2).to_formula().split()) >= {"0"}
+    layer = filled(ChebyshevLagrange(4, groups=2, replicas=2))
+    assert layer.to_formula(0, replica=1) == layer.to_formula(1, replica=1) != layer.to_formula(2, replica=1)
+    assert layer.to_formula(3, replica=0) != layer.to_formula(3, replica=1)
+
+
+def test_inplace_overwrites_only_where_nothing_is_recorded(kernel):
+    layer = filled(ChebyshevLagrange(3, inplace=True))
+    x = drawn(5, 3)
+    wanted = filled(ChebyshevLagrange(3))(x.clone())
+    for place in (x.clone(), drawn(3, 5).t().copy_(x), torch.empty(10, 3)[::2].copy_(x)):
+        with torch.no_grad():
+            y = layer(place)
+        assert y.data_ptr() == place.data_ptr()
+        assert torch.equal(place, wanted)
+    kept = x.clone()
+    layer(kept).sum().backward()
+    assert torch.equal(kept, x)
+    leaf = x.clone().requires_grad_()
+    layer(leaf * 1).sum().backward()
+    assert torch.equal(leaf, x)
+    assert bool(leaf.grad.any())
+
+
+def test_inplace_tells_autograd_that_the_tensor_changed(kernel):
+    a = drawn(3, 4).requires_grad_()
+    saved = a.exp()
+    with torch.no_grad():
+        filled(ChebyshevLagrange(4, inplace=True))(saved)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        saved.sum().backward()
+
+
+@pytest.mark.parametrize("optimizer", [torch.optim.SGD, torch.optim.AdamW])
+def test_parameter_groups_feed_a_real_optimizer(optimizer):
+    net = nn.Sequential(nn.Linear(2, 4), ChebyshevLagrange(4, init="tanh"), nn.Linear(4, 4), WeightedChebyshev(4))
+    groups = chebact.parameter_groups(net, lr=0.1, value_lr_scale=0.5, value_weight_decay=0.01, weight_decay=0.2)
+    steps = optimizer(groups, lr=1.0)
+    assert [(g["lr"], g["weight_decay"]) for g in steps.param_groups] == [(0.1, 0.2), (0.05, 0.01)]
+    assert sorted(map(id, sum((g["params"] for g in steps.param_groups), []))) == sorted(map(id, net.parameters()))
+    assert {id(p) for p in steps.param_groups[1]["params"]} == {id(net[1].values), id(net[3].values)}
+    before = [p.clone() for p in net.parameters()]
+    functional.mse_loss(net(drawn(9, 2)), torch.ones(9, 4)).backward()
+    steps.step()
+    moved = [not torch.equal(p, q) for p, q in zip(net.parameters(), before, strict=True)]
+    assert moved[1] and moved[2] and moved[-1]
+
+
+def test_parameter_groups_hold_a_shared_activation_once_and_leave_frozen_ones_out():
+    shared = ChebyshevLagrange(4)
+    net = nn.Sequential(nn.Linear(4, 4), shared, nn.Linear(4, 4), shared, ChebyshevLagrange(4))
+    net[0].weight.requires_grad_(False)
+    first, second = chebact.parameter_groups(net, lr=0.1)
+    assert (len(first["params"]), len(second["params"])) == (3, 2)
+    assert (second["lr"], second["weight_decay"]) == (0.1, 0.0)
+
+
+def test_the_table_has_the_paper_s_names_and_takes_a_user_s_own():
+    names = ("relu", "tanh", "cubic", "cl", "wcp", "pcs-cl", "tanh-cl", "cl-regression", "cl-extrapolate")
+    assert tuple(chebact.ACTIVATIONS)[:9] == names
+    with pytest.raises(TypeError):
+        chebact.ACTIVATIONS["mine"] = None
+    try:
+        chebact.register_activation("mine", lambda channels, **choices: nn.PReLU(channels), label="Mine")
+        assert make_activation("mine", 5).weight.shape == (5,)
+        assert chebact.ACTIVATIONS["mine"].label == "Mine"
+        with pytest.raises(ValueError, match="mine"):
+            chebact.register_activation("mine", nn.PReLU)
+        chebact.register_activation("mine", lambda channels, **choices: nn.ELU(), replace=True)
+        assert isinstance(make_activation("mine", 5), nn.ELU)
+    finally:
+        from chebact import table
+
+        table._rows.pop("mine", None)
+
+
+@pytest.mark.parametrize(
+    ("name", "truth"),
+    [("relu", torch.relu), ("tanh", torch.tanh), ("cubic", lambda x: x**3), ("cl", lambda x: 0 * x), ("wcp", lambda x: 0 * x)],
+)
+def test_rows_of_the_table_start_as_the_functions_they_are_named_after(name, truth):
+    x = drawn(4, 3)
+    torch.testing.assert_close(make_activation(name, 3)(x), truth(x))
+
+
+@pytest.mark.parametrize("shape", [(4,), (3, 4), (3, 4, 2, 5)])
+def test_prototype_similarity_is_torch_s_cosine(shape):
+    layer, x = PrototypeSimilarity(4, dtype=torch.float64), drawn(*shape).double()
+    rows = x.movedim(min(1, x.dim() - 1), -1)
+    wanted = functional.cosine_similarity(rows.unsqueeze(-2), layer.prototypes, dim=-1, eps=0)
+    torch.testing.assert_close(layer(x), wanted.movedim(-1, min(1, x.dim() - 1)), atol=1e-6, rtol=1e-6)
+    bound = layer.prototypes.abs().max().item()
+    assert 0.1 < bound <= 0.25
+    many = PrototypeSimilarity(4, replicas=2, dtype=torch.float64)
+    loop = torch.stack([functional.cosine_similarity(rows.unsqueeze(-2), w, dim=-1, eps=0) for w in many.prototypes])
+    got = many(x.expand(2, *shape)).movedim(min(2, x.dim()), -1)
+    torch.testing.assert_close(got, loop, atol=1e-6, rtol=1e-6)
