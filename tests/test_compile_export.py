@@ -24,7 +24,7 @@ def fresh_compiler():
 
 
 def drawn(*shape, seed=0):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
 
 
 def filled(layer):
@@ -56,7 +56,9 @@ def test_ten_shapes_compile_at_most_twice_and_equal_eager_with_gradients(name):
     assert counter.frame_count <= 2
 
 
-@pytest.mark.parametrize("choices", [{}, {"tails": "regression"}, {"interval": (-2.0, 1.0), "channel_dim": -1}], ids=str)
+@pytest.mark.parametrize(
+    "choices", [{}, {"tails": "regression"}, {"interval": (-2.0, 1.0), "channel_dim": -1}], ids=str
+)
 def test_the_function_itself_compiles_at_most_twice_over_ten_shapes(choices):
     values = drawn(4, 4, seed=1)
     fast, counter = compiled_with(lambda x, v: chebyshev_lagrange(x, v, **choices))

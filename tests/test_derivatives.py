@@ -30,7 +30,7 @@ def pair(kernel, must_serve, degree, tails):
 
 def drawn(*shape, seed=0, reach=1.6):
     """Numbers on both sides of the ends and none on a node or an end."""
-    return (torch.rand(*shape, dtype=torch.float64, generator=torch.Generator().manual_seed(seed)) * 2 - 1) * reach
+    return (torch.rand(shape, dtype=torch.float64, generator=torch.Generator().manual_seed(seed)) * 2 - 1) * reach
 
 
 def inputs(degree, rows=4, **choices):
@@ -47,7 +47,9 @@ def test_gradcheck_of_torch_forward_reverse_and_batched(pair, degree, x_needs, v
     x, values = inputs(degree, rows=1)
     leaves = (x.requires_grad_(x_needs), values.requires_grad_(values_need))
     assert torch.autograd.gradcheck(pair[0], leaves, check_forward_ad=True, fast_mode=True)
-    assert torch.autograd.gradcheck(pair[0], leaves, check_batched_grad=True, check_batched_forward_grad=True, check_forward_ad=True)
+    assert torch.autograd.gradcheck(
+        pair[0], leaves, check_batched_grad=True, check_batched_forward_grad=True, check_forward_ad=True
+    )
 
 
 @EVERY

@@ -1,7 +1,7 @@
 """One contract for every kernel: what each must do to count as the formula.
 
-The GPU kernel runs on a GPU where there is one, elsewhere in Triton's interpreter, which is slow and gets fewer cases. The
-interpreter is chosen by the environment before anything imports Triton.
+The GPU kernel runs on a GPU where there is one, elsewhere in Triton's interpreter, which is slow and gets fewer cases.
+The interpreter is chosen by the environment before anything imports Triton.
 """
 
 import os
@@ -122,7 +122,7 @@ def run(name, case):
 
 @lru_cache(maxsize=4)
 def truth(case):
-    """The three results in extended precision from the paper's formulas, each with the size that its error is held to."""
+    """The three results in extended precision by the paper's formulas, each with the size its error is held to."""
     x, grad, values = (tensor.numpy().astype(numpy.longdouble) for tensor in inputs(case))
     phi, slopes = functions(x, case)
     heights, largest = values[:, None, :, None, :], abs(values).max(-1)[:, None, :, None]

@@ -43,7 +43,7 @@ DEGREES = [3, 6]
 
 
 def drawn(*shape):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(7))
+    return torch.randn(shape, generator=torch.Generator().manual_seed(7))
 
 
 def row_by_row(x, values, axis, **choices):

@@ -55,8 +55,8 @@ def test_stretch_is_mpmath_s_one_over_cosine(degree):
 def test_high_and_low_parts_together_have_twice_the_digits_of_mpmath_s_nodes(degree, dtype):
     high, low = split_nodes(degree, (-1.0, 1.0), dtype)
     unit = mpf(float(numpy.finfo(dtype).eps)) / 2
-    for h, l, wanted in zip(high, low, exact_nodes(degree), strict=True):
-        assert abs(mpf(float(h)) + mpf(float(l)) - wanted) <= 2 * unit**2
+    for h, rest, wanted in zip(high, low, exact_nodes(degree), strict=True):
+        assert abs(mpf(float(h)) + mpf(float(rest)) - wanted) <= 2 * unit**2
 
 
 @pytest.mark.parametrize("degree", [1, 2, 3, 10, 30])

@@ -16,7 +16,7 @@ DEGREES = [1, 3, 8]
 
 
 def drawn(*shape):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(3)) * 2
+    return torch.randn(shape, generator=torch.Generator().manual_seed(3)) * 2
 
 
 def of_type(dtype, *shape):

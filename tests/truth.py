@@ -75,7 +75,7 @@ def torch_polynomial(x, values, interval=(-1.0, 1.0)):
 
 
 def torch_activation(x, values, tails="extrapolate", regression_nodes=2, interval=(-1.0, 1.0)):
-    """The paper's equation (2) in plain torch; `values` are (C, degree + 1), x is (..., C) or values (1, degree + 1)."""
+    """The paper's equation (2) in plain torch; `values` are (C, degree + 1) or (1, degree + 1), and x is (..., C)."""
     inside = torch_polynomial(x, values, interval)
     if tails == "none":
         return inside

@@ -362,7 +362,10 @@ class PrototypeSimilarity(nn.Module):
 
     def extra_repr(self) -> str:
         """The sizes."""
-        return str(self.channels) + (f", replicas={self.replicas}" if self.replicas is not None else "")
+        parts = [str(self.channels)]
+        parts += [f"channel_dim={self.channel_dim}"] if self.channel_dim != 1 else []
+        parts += [f"replicas={self.replicas}"] if self.replicas is not None else []
+        return ", ".join(parts)
 
 
 class Cubic(nn.Module):

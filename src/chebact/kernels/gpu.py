@@ -1,7 +1,7 @@
 """The fused GPU kernel, in Triton: one pass forward, one pass backward, sums in two stages and without atomics.
 
-Triton comes with torch for CUDA and ROCm and is imported when first used. With TRITON_INTERPRET=1 in the environment the
-same code runs, slowly, on CPU tensors; so it is tested where there is no GPU.
+Triton comes with torch for CUDA and ROCm and is imported when first used. With TRITON_INTERPRET=1 in the environment
+the same code runs, slowly, on CPU tensors; so it is tested where there is no GPU.
 """
 
 from __future__ import annotations
@@ -102,15 +102,15 @@ def _power_of_two(least: int) -> int:
 
 
 def _launch(step: str, basis: Basis, plan: Plan, tensors: tuple[torch.Tensor, ...]) -> None:
-    options, numbers = dict(plan.tile), plan[:6]
+    options, numbers = dict(plan.tile), list(plan[:6])
     if basis.by_powers:
         function = getattr(_code(), f"powers_{step}")
         options |= {"TAILS": basis.has_tails, "PLAIN": basis.interval == (-1.0, 1.0)}
-        numbers += (plan.steps,) if step == "backward" else ()
+        numbers += [plan.steps] if step == "backward" else []
     else:
         function = getattr(_code(), f"barycentric_{step}")
-        numbers += (basis.degree + 1,)
-    with torch.cuda.device_of(tensors[0]):  # Triton launches on the current device
+        numbers += [basis.degree + 1]
+    with torch.cuda.device_of(tensors[0]):  # type: ignore[no-untyped-call]  # Triton launches on the current device
         function[(plan.programs,)](*tensors, *numbers, **options)
 
 

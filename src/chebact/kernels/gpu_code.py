@@ -2,9 +2,9 @@
 
 A tensor is seen as (replica, outer, column, inner) in the order of memory, and what a program works on as a tile of
 (row, column), where a row is a pair of an outer and an inner index: row = outer index * inner + inner index. `repeat`
-neighbouring columns belong to one channel. The tables (replica, number, channel) and the partial sums (replica, block of
-rows, number, column) have the channel or column last, so that neighbours in a tile are neighbours in memory. Elements
-that do not exist are loaded as zeros with a gradient of zero, and add nothing to a sum.
+neighbouring columns belong to one channel. The tables (replica, number, channel) and the partial sums (replica, block
+of rows, number, column) have the channel or column last, so that neighbours in a tile are neighbours in memory.
+Elements that do not exist are loaded as zeros with a gradient of zero, and add nothing to a sum.
 """
 
 from __future__ import annotations

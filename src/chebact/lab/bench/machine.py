@@ -10,8 +10,9 @@ from typing import Any
 
 from chebact.lab.environment import environment
 
-__all__ = ["machine_record", "told"]
+__all__ = ["busy", "machine_record", "told"]
 
+QUIET = 0.5  # of the cores wanted by others: beyond that, threads wait for each other and ratios mean little
 PROCESSORS = Path("/proc/cpuinfo")
 
 
@@ -19,7 +20,7 @@ def machine_record(more_versions: Mapping[str, str | None] | None = None) -> dic
     """The record that goes with the rows of a benchmark; `more_versions` are those of other libraries timed."""
     record = environment()
     record["versions"] = {**record["versions"], **(more_versions or {})}
-    return {"processor": processor(), "cores": cores(), "system": platform.system(), **record}
+    return {"processor": processor(), "cores": cores(), "load": load(), "system": platform.system(), **record}
 
 
 def told(record: Mapping[str, Any]) -> str:
@@ -28,6 +29,15 @@ def told(record: Mapping[str, Any]) -> str:
     return (
         f"{record['processor']} ({record['system']} {record['machine']}, {record['cpu']}), {record['cores']} cores, "
         f"{record['threads']} threads; {versions}; kernel {record['kernel']}"
+    )
+
+
+def busy(record: Mapping[str, Any]) -> str | None:
+    """A sentence where others use the machine so much that times are not to be trusted, or None."""
+    if record["load"] is None or record["load"] <= QUIET * record["cores"]:
+        return None
+    return (
+        f"this machine is busy (load {record['load']:g} on {record['cores']} cores): these times are not to be trusted"
     )
 
 
@@ -46,3 +56,11 @@ def cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def load() -> float | None:
+    """How many processes wanted a core in the last minute; None where the system does not tell."""
+    try:
+        return round(os.getloadavg()[0], 2)
+    except (AttributeError, OSError):
+        return None

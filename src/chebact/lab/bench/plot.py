@@ -47,7 +47,10 @@ def draw(rows: Sequence[Row], kind: str) -> bytes:
 
 
 def draw_activations(axes: Axes, rows: Sequence[Row]) -> None:
-    """A group of bars an activation, a bar a case (the first layout of each), the quartiles as whiskers."""
+    """A group of bars an activation, a bar a case (the first layout of each), the quartiles as whiskers.
+
+    Bars start at ReLU's cost: what is dearer stands on the line, what is cheaper hangs from it.
+    """
     cases = first_layouts(rows)
     shown = [row for row in rows if row.name != "relu" and (row.name != CURVE or row.degree == lowest(rows))]
     names = list(dict.fromkeys(label(row) for row in shown))
@@ -55,15 +58,14 @@ def draw_activations(axes: Axes, rows: Sequence[Row]) -> None:
     for index, (case, layout) in enumerate(cases.items()):
         own = [row for row in shown if (row.case, row.layout) == (case, layout)]
         positions = [names.index(label(row)) + (index + 0.5) * width - 0.4 for row in own]
-        heights = [row.training for row in own]
-        axes.bar(positions, heights, width, color=colour(index), yerr=whiskers(own), error_kw={"lw": 0.8}, label=case)
-    axes.axhline(1, color="black", lw=1, ls="--")
+        heights = [row.training - 1 for row in own]
+        axes.bar(
+            positions, heights, width, 1, color=colour(index), yerr=whiskers(own), error_kw={"lw": 0.8}, label=case
+        )
     axes.set_xticks(range(len(names)), names, rotation=35, ha="right")
     axes.set(yscale="log", title="Forward and backward, by activation (NCHW)", ylabel="time, as a multiple of ReLU")
-    axes.grid(axis="y", alpha=0.3)
     axes.set_axisbelow(True)
-    plain_numbers(axes)
-    axes.legend(title="size of x", fontsize="small")
+    finish(axes)
 
 
 def draw_degrees(axes: Axes, rows: Sequence[Row]) -> None:
@@ -83,14 +85,11 @@ def draw_degrees(axes: Axes, rows: Sequence[Row]) -> None:
             label=f"{case}, channels last" if other else case,
         )
     degrees = sorted({row.degree for row in rows if row.name == CURVE and row.degree is not None})
-    axes.axhline(1, color="black", lw=1, ls="--")
     axes.set(xscale="log", yscale="log", title="Forward and backward, by degree", xlabel="degree of the polynomial")
     axes.set_ylabel("time, as a multiple of ReLU")
     axes.set_xticks(degrees, [str(degree) for degree in degrees])
     axes.minorticks_off()
-    axes.grid(alpha=0.3)
-    plain_numbers(axes)
-    axes.legend(title="size of x", fontsize="small")
+    finish(axes)
 
 
 def curve_of(row: Row) -> tuple[str, str] | None:
@@ -121,9 +120,13 @@ def colour(index: int) -> str:
     return COLOURS[index % len(COLOURS)]
 
 
-def plain_numbers(axes: Axes) -> None:
-    """Numbers at the axis of costs as they are said: 0.5, 1, 20."""
+def finish(axes: Axes) -> None:
+    """What both panels have: the line of ReLU, costs as they are said (0.5, 1, 20), a legend."""
     from matplotlib.ticker import FuncFormatter, LogLocator
 
+    axes.axhline(1, color="black", lw=1, ls=":")
+    axes.text(1, 1, " ReLU", transform=axes.get_yaxis_transform(), va="center", fontsize="small")
     axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.grid(axis="y", alpha=0.3)
+    axes.legend(title="size of x", fontsize="small", loc="upper left", handlelength=3.5)

@@ -17,7 +17,7 @@ from rich.console import Console
 from chebact.lab import LabError
 from chebact.lab.bench.contract import run_contract_tests, why_not_tested
 from chebact.lab.bench.files import machine_path, must_be_writable, read_rows, save, write_rows
-from chebact.lab.bench.machine import machine_record, told
+from chebact.lab.bench.machine import busy, machine_record, told
 from chebact.lab.bench.ops import CASES, Contender, Row, contenders, measure
 from chebact.lab.bench.page import as_markdown, as_table, sizes
 from chebact.lab.bench.peers import PEERS, found_peers, peer_versions
@@ -64,10 +64,14 @@ def ops(
         must_be_writable(json)
     console, notes = wide_console(), Console(stderr=True)
     extra = peers_asked_for(notes) if peers else []
+    machine = machine_record({row.name: peer_versions()[row.name] for row in extra})  # before the tests load it
     try:
         if tests:
             run_tests(notes)
-        rows, machine = timed(cases, extra, budget, console, notes)
+        heading(machine, console)
+        if busy(machine):
+            notes.print(busy(machine), highlight=False)
+        rows = timed(cases, contenders(extra), budget, console, notes)
     except KeyboardInterrupt:
         print("chebact: stopped; nothing was written, a measurement is made in one go", file=sys.stderr)
         raise SystemExit(STOPPED) from None
@@ -145,11 +149,9 @@ def run_tests(notes: Console) -> None:
 
 
 def timed(
-    cases: Sequence[str], extra: list[Contender], budget: float, console: Console, notes: Console
-) -> tuple[list[Row], dict[str, Any]]:
-    """Measure and show case by case; the rows, and the record of the machine."""
-    machine = machine_record({row.name: peer_versions()[row.name] for row in extra})
-    heading(machine, console)
+    cases: Sequence[str], activations: list[Contender], budget: float, console: Console, notes: Console
+) -> list[Row]:
+    """Measure, and show each case when it is done."""
     rows: list[Row] = []
     with fallen_back() as warnings:
 
@@ -165,12 +167,12 @@ def timed(
             notes.print(f"timing {place}", highlight=False)
 
         try:
-            for row in measure(tuple(cases), contenders(extra), budget=budget, tell=tell):
+            for row in measure(tuple(cases), activations, budget=budget, tell=tell):
                 rows.append(row)  # noqa: PERF402 - tell looks at them meanwhile
         except RuntimeError as error:  # a kernel that is wrong or cannot run, or torch out of memory
             raise LabError(str(error)) from error
         show_last()
-    return rows, machine
+    return rows
 
 
 @contextmanager

@@ -71,7 +71,9 @@ def _row(name: str) -> KernelRow:
 def _gpu_row() -> KernelRow:
     if torch.cuda.is_available():
         device = torch.device("cuda")
-        return KernelRow("gpu", "GPU tensors", kernels.why_not("gpu", device, USUAL), layer=torch.cuda.get_device_name())
+        return KernelRow(
+            "gpu", "GPU tensors", kernels.why_not("gpu", device, USUAL), layer=torch.cuda.get_device_name()
+        )
     reason = kernels.why_not("gpu", torch.device("cpu"), USUAL)
     if reason is None:
         return KernelRow("gpu", "CPU tensors", None, 1, "Triton's interpreter")
