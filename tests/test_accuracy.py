@@ -1,4 +1,4 @@
-"""The error of the value against mpmath with the paper's exact nodes: 32 units times the largest height, at any degree."""
+"""The error against mpmath with the paper's exact nodes: at most 32 units times the largest height, at any degree."""
 
 import math
 
@@ -109,10 +109,8 @@ def test_straight_lines_are_mpmath_s(degree, tails, count, dtype, kernel, must_s
     """Within 32 units of the sum of the sizes of the terms, which is what any order of summing them can promise."""
     must_serve(degree, tails, regression_nodes=count)
     for end, side in ((0, 1.0), (-1, -1.0)):
-        if tails == "extrapolate":
-            weights = end_slope_weights(degree, end)
-        else:
-            weights = regression_weights(degree, count, end)
+        fitted = tails == "regression"
+        weights = regression_weights(degree, count, end) if fitted else end_slope_weights(degree, end)
         x = rounded([side * (1 + d) for d in (1e-6, 0.01, 0.5, 3.0, 1e4, 1e30)], dtype)
         for y in heights_of(degree, dtype).values():
             exact = [mpf(v) for v in y]

@@ -100,7 +100,7 @@ def test_torch_func_jvp_and_vjp_are_plain_torch_s(pair, degree):
     close(got, jvp(pair[1], (x, values), tangents))
     assert bool(got[1].all())
     for index in (0, 1):
-        one = [lambda t, f=f: f(*((t, values) if index == 0 else (x, t))) for f in pair]
+        one = [lambda t, f=f, index=index: f(*((t, values) if index == 0 else (x, t))) for f in pair]
         primal, tangent = ((x, values)[index],), (tangents[index],)
         close(jvp(one[0], primal, tangent), jvp(one[1], primal, tangent))
     cotangent = drawn(4, 3, seed=4)

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import textwrap
 from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
 
 import pytest
 import torch
@@ -22,9 +23,13 @@ needs_cpu_kernel = pytest.mark.skipif(NO_CPU_KERNEL is not None, reason=f"no CPU
 
 @pytest.fixture
 def left_alone(monkeypatch):
-    """The choice is automatic, and nothing has been said yet."""
+    """The choice is automatic, no kernel has failed and nothing has been said yet; nothing of it stays."""
     monkeypatch.delenv("CHEBACT_KERNEL", raising=False)
     monkeypatch.setattr(kernels, "_said", set())
+    monkeypatch.setattr(kernels, "_failed", set())
+    kernels._chosen.cache_clear()
+    yield
+    kernels._chosen.cache_clear()
 
 
 def tensors(*shape, degree=3):
@@ -124,6 +129,18 @@ def test_gpu_kernel_refuses_cpu_tensors_unless_triton_interprets(monkeypatch):
     reason = kernels.why_not("gpu", CPU, Basis(3))
     assert "on cpu" in reason
     assert "TRITON_INTERPRET=1" in reason
+
+
+@pytest.mark.skipif(find_spec("triton") is None, reason="Triton is not installed")
+def test_gpu_kernel_says_that_the_interpreter_was_asked_for_too_late():
+    script = """
+        import os, torch, triton
+        os.environ["TRITON_INTERPRET"] = "1"
+        from chebact import kernels
+        from chebact.basis import Basis
+        print(kernels.why_not("gpu", torch.device("cpu"), Basis(3)))
+    """
+    assert "too late" in python(script, TRITON_INTERPRET="0")
 
 
 def test_import_loads_neither_numba_nor_triton():

@@ -1,3 +1,4 @@
+# ruff: noqa: PT009  (assertEqual of torch's TestCase compares tensors)
 """The ModuleInfo tests that torch runs on its own modules, driven from outside over every activation here.
 
 The entries are torch's ModuleInfo, the parametrising and the TestCase are torch's, and the bodies follow torch's own

@@ -154,7 +154,8 @@ def test_deepcopy_and_pickle_keep_everything(name):
 
 
 EXAMPLES = [
-    ChebyshevLagrange(), ChebyshevLagrange(3), ChebyshevLagrange(groups=1), ChebyshevLagrange(4, groups=2, inplace=True),
+    ChebyshevLagrange(), ChebyshevLagrange(3), ChebyshevLagrange(groups=1),
+    ChebyshevLagrange(4, groups=2, inplace=True),
     ChebyshevLagrange(3, degree=7, tails="regression", regression_nodes=4, init="relu", interval=(0.0, 2.0)),
     ChebyshevLagrange(3, tails="none", channel_dim=-1, replicas=2), WeightedChebyshev(4, degree=5, groups=2),
     WeightedChebyshev(), PrototypeSimilarity(4), PrototypeSimilarity(4, replicas=2, channel_dim=-1), chebact.Cubic(),

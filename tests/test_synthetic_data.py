@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from chebact.data.synthetic import DATASETS, RECIPE_FORMS, plotted_slice, recipe, sample, target
+from chebact.data.synthetic import DATASETS, RECIPE_FORMS, plotted_slice, published_split, recipe, sample, target
 
 FEATURES = {"pendulum": 3, "arrhenius": 3, "gravity": 4, "sigmoid": 5, "jump": 4, "prelu": 3, "step": 1}
 
@@ -122,6 +122,21 @@ def test_sampling_leaves_the_global_generator_alone():
 
 
 @pytest.mark.parametrize("dataset", DATASETS)
+def test_the_published_draw_is_torchs_with_seed_five(dataset):
+    (x, y), (test_x, test_y) = published_split(dataset, noise=0.04, recipes="released")
+    with torch.random.fork_rng():
+        torch.manual_seed(5)
+        points = torch.rand(2000, FEATURES[dataset]) * 2 - 1
+        torch.rand(100, FEATURES[dataset])
+        noise = torch.zeros(1000).normal_(mean=0, std=0.04)
+    assert torch.equal(torch.cat([x, test_x]), points)
+    truth = TRUTH.get((dataset, "released")) or TRUTH[dataset, "paper"]
+    expected = np.array([truth(point) for point in points.double().numpy()])
+    np.testing.assert_allclose(test_y.squeeze(1), expected[1000:], rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(y.squeeze(1) - noise, expected[:1000], rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("dataset", DATASETS)
 def test_the_plotted_slice(dataset):
     x, y = plotted_slice(dataset, 41, "released")
     np.testing.assert_allclose(x[:, 0], np.linspace(-1, 1, 41), atol=1e-7)
@@ -143,6 +158,7 @@ def test_any_leading_shape():
         (lambda: sample("step", 10, noise=-0.1), ("noise", "-0.1")),
         (lambda: sample("step", 10, noise=float("nan")), ("noise", "nan")),
         (lambda: sample("step", -1), ("points", "-1")),
+        (lambda: published_split("step", noise=-1), ("noise", "-1")),
         (lambda: sample("step", 1, recipes="mine"), ("recipes", "mine", "released")),
         (lambda: target("jump", torch.zeros(5, 3)), ("jump", "4", "(5, 3)")),
     ],

@@ -338,6 +338,8 @@ class PrototypeSimilarity(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """The similarities, in the shape of x."""
         float_tensor("x", x)
+        if x.device != self.prototypes.device:
+            raise ValueError(f"x must be on {self.prototypes.device} like the prototypes, but it is on {x.device}")
         first = self.replicas is not None
         rank = x.dim() - first
         axis = -1 if rank == 1 else self.channel_dim + (first and self.channel_dim >= 0)

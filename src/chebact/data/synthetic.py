@@ -15,7 +15,19 @@ from typing import Literal, get_args
 import torch
 from torch import Tensor
 
-__all__ = ["DATASETS", "RECIPE_FORMS", "Recipe", "RecipeForm", "plotted_slice", "recipe", "sample", "target"]
+__all__ = [
+    "DATASETS",
+    "RECIPE_FORMS",
+    "Recipe",
+    "RecipeForm",
+    "plotted_slice",
+    "published_split",
+    "recipe",
+    "sample",
+    "target",
+]
+
+PUBLISHED_SEED = 5
 
 RecipeForm = Literal["paper", "released"]
 RECIPE_FORMS: tuple[RecipeForm, ...] = get_args(RecipeForm)
@@ -139,13 +151,38 @@ def sample(
     >>> x.shape, y.shape
     (torch.Size([1000, 1]), torch.Size([1000, 1]))
     """
+    check_amounts(points, noise)
+    x = torch.rand(points, recipe(dataset).features, generator=generator, dtype=torch.float64) * 2 - 1
+    disturbance = torch.randn(points, 1, generator=generator, dtype=torch.float64) * noise
+    return x.to(dtype), (target(dataset, x, recipes) + disturbance).to(dtype)
+
+
+def published_split(
+    dataset: str, *, noise: float = 0.0, recipes: RecipeForm = "paper", points: int = 1000
+) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
+    """The draw behind the published figures: x and y of the training points with noise, of the test points without.
+
+    It is one draw a data set, the same for every repeat: x of both parts at once from a generator with seed 5 and,
+    after 100 points that served a plot only, the noise. x is (points, features), y (points, 1), in float32.
+
+    >>> (x, y), (test_x, test_y) = published_split("gravity", noise=0.01)
+    >>> x.shape, test_y.shape
+    (torch.Size([1000, 4]), torch.Size([1000, 1]))
+    """
+    check_amounts(points, noise)
+    generator = torch.Generator().manual_seed(PUBLISHED_SEED)
+    x = torch.rand(2 * points, recipe(dataset).features, generator=generator) * 2 - 1
+    torch.rand(100, x.shape[1], generator=generator)
+    y = target(dataset, x, recipes)
+    disturbance = torch.randn(points, generator=generator).unsqueeze(1) * noise
+    return (x[:points], y[:points] + disturbance), (x[points:], y[points:])
+
+
+def check_amounts(points: int, noise: float) -> None:
     if points < 0:
         raise ValueError(f"points must be 0 or more; got {points}")
     if not (noise >= 0 and math.isfinite(noise)):
         raise ValueError(f"noise must be a finite deviation of 0 or more; got {noise}")
-    x = torch.rand(points, recipe(dataset).features, generator=generator, dtype=torch.float64) * 2 - 1
-    disturbance = torch.randn(points, 1, generator=generator, dtype=torch.float64) * noise
-    return x.to(dtype), (target(dataset, x, recipes) + disturbance).to(dtype)
 
 
 def plotted_slice(

@@ -36,8 +36,8 @@ def why_not(device: torch.device, basis: Basis) -> str | None:
     if not basis.has_tails and not basis.by_powers:
         return "tails='none' above degree 3 is left to the reference"
     reason = _why_not_imported()
-    if reason is None and device.type == "cpu" and type(_code().powers_forward).__name__ != "InterpretedFunction":
-        return "TRITON_INTERPRET=1 came after Triton had been imported; set it before Python starts"
+    if reason is None and device.type == "cpu" and not _is_interpreted():
+        return "TRITON_INTERPRET=1 was set after Triton had been imported, which is too late"
     return reason
 
 
@@ -143,6 +143,12 @@ def _why_not_imported() -> str | None:
     except Exception as error:  # a broken install raises anything
         return f"Triton cannot be imported ({type(error).__name__}: {error})"
     return None
+
+
+def _is_interpreted() -> bool:
+    """Whether Triton's own functions and ours were made for its interpreter, as is decided on import."""
+    functions = (_code().powers_forward, _code().tl.zeros)
+    return all(type(function).__name__ == "InterpretedFunction" for function in functions)
 
 
 @lru_cache(maxsize=1)

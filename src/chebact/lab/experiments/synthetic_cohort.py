@@ -11,7 +11,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from chebact.data.synthetic import DATASETS, RECIPE_FORMS, RecipeForm, plotted_slice, sample
+from chebact.data.synthetic import DATASETS, RECIPE_FORMS, RecipeForm, plotted_slice, published_split
 from chebact.lab.spec import check_choice, check_count, check_noise, stream
 from chebact.networks.residual_mlp import ARCHITECTURES, ResidualMLP
 from chebact.training.replicas import ReplicaRun, paper_sgd, predict_replicas, train_replicas_
@@ -60,9 +60,8 @@ class SyntheticCohort:
 
         The test targets have no noise, so an RMSE below the noise level is right.
         """
-        noise = self.noise if part == "train" else 0.0
-        draw = stream("synthetic", "data", part, self.dataset)
-        return sample(self.dataset, self.points, noise=noise, recipes=self.recipes, generator=draw)
+        train, test = published_split(self.dataset, noise=self.noise, recipes=self.recipes, points=self.points)
+        return train if part == "train" else test
 
     def generators(self, purpose: Literal["start", "order"]) -> list[torch.Generator]:
         """One generator a seed for the first weights or for the order of the data."""
