@@ -43,7 +43,7 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 from chebact.kernels import gpu_code
 
-def ptx_of(name, pointer, architecture, ones, choices):
+def code_of(name, pointer, architecture, ones, choices):
     function = getattr(gpu_code, name)
     signature, constants, hints = {}, {}, {}
     for place, argument in enumerate(function.arg_names):
@@ -54,11 +54,13 @@ def ptx_of(name, pointer, architecture, ones, choices):
         else:
             signature[argument], hints[(place,)] = "i32", [["tt.divisibility", 16]]
     source = ASTSource(fn=function, signature=signature, constexprs=constants, attrs=hints)
-    return triton.compile(source, target=GPUTarget("cuda", architecture, 32)).asm["ptx"]
+    nvidia = isinstance(architecture, int)
+    target = GPUTarget("cuda", architecture, 32) if nvidia else GPUTarget("hip", architecture, 64)
+    return triton.compile(source, target=target).asm["ptx" if nvidia else "amdgcn"]
 
 for job in json.load(sys.stdin):
-    text = ptx_of(*job)
-    words = (r"\\batom\\.|\\bred\\.", r"div\\.full", r"ld\\.global\\S*\\.v4")
+    text = code_of(*job)
+    words = (r"\\batom\\.|\\bred\\.|_atomic_", r"div\\.full", r"ld\\.global\\S*\\.v4|load_dwordx4")
     print(json.dumps([len(re.findall(word, text)) for word in words]))
 """
 ROWS = {"ROWS": 1024, "COLUMNS": 1, "WIDE": False}
@@ -75,6 +77,8 @@ JOBS = [
     ("barycentric_forward", "*fp64", 80, ["inner", "repeat"], COLUMNS),
     ("barycentric_backward", "*fp32", 90, ["repeat"], ROWS),
     ("barycentric_backward", "*fp32", 80, ["inner", "repeat"], COLUMNS | {"WIDE": True}),
+    ("powers_backward", "*fp32", "gfx942", ["repeat"], ROWS | POWERS),
+    ("barycentric_backward", "*fp32", "gfx942", ["inner", "repeat"], COLUMNS),
 ]
 
 
