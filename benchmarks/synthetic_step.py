@@ -14,6 +14,7 @@ from torch import nn
 
 from chebact.networks import ARCHITECTURES, ResidualMLP
 from chebact.training import keep_freed_memory
+from chebact.training.memory import frozen_garbage
 from chebact.training.replicas import absolute_error, paper_sgd
 
 REPLICAS, FEATURES, BATCH = 144, 5, 32
@@ -38,10 +39,11 @@ def median_time(step: Callable[[], None], seconds: float = 3.0) -> float:
     for _ in range(20):
         step()
     times, end = [], time.perf_counter() + seconds
-    while time.perf_counter() < end or len(times) < 20:
-        start = time.perf_counter()
-        step()
-        times.append(time.perf_counter() - start)
+    with frozen_garbage():
+        while time.perf_counter() < end or len(times) < 20:
+            start = time.perf_counter()
+            step()
+            times.append(time.perf_counter() - start)
     return sorted(times)[len(times) // 2]
 
 

@@ -11,7 +11,6 @@ import numpy
 import pytest
 import torch
 from torch import nn
-from torch.nn import functional
 from torch.nn.parameter import is_lazy
 
 import chebact
@@ -240,75 +239,3 @@ def test_inplace_tells_autograd_that_the_tensor_changed(kernel):
         filled(ChebyshevLagrange(4, inplace=True))(saved)
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         saved.sum().backward()
-
-
-@pytest.mark.parametrize("optimizer", [torch.optim.SGD, torch.optim.AdamW])
-def test_parameter_groups_feed_a_real_optimizer(optimizer):
-    net = nn.Sequential(nn.Linear(2, 4), ChebyshevLagrange(4, init="tanh"), nn.Linear(4, 4), WeightedChebyshev(4))
-    groups = chebact.parameter_groups(net, lr=0.1, value_lr_scale=0.5, value_weight_decay=0.01, weight_decay=0.2)
-    steps = optimizer(groups, lr=1.0)
-    assert [(g["lr"], g["weight_decay"]) for g in steps.param_groups] == [(0.1, 0.2), (0.05, 0.01)]
-    assert sorted(id(p) for g in steps.param_groups for p in g["params"]) == sorted(map(id, net.parameters()))
-    assert {id(p) for p in steps.param_groups[1]["params"]} == {id(net[1].values), id(net[3].values)}
-    before = [p.clone() for p in net.parameters()]
-    functional.mse_loss(net(drawn(9, 2)), torch.ones(9, 4)).backward()
-    steps.step()
-    moved = [not torch.equal(p, q) for p, q in zip(net.parameters(), before, strict=True)]
-    assert all(moved[index] for index in (1, 2, -1))
-
-
-def test_parameter_groups_hold_a_shared_activation_once_and_leave_frozen_ones_out():
-    shared = ChebyshevLagrange(4)
-    net = nn.Sequential(nn.Linear(4, 4), shared, nn.Linear(4, 4), shared, ChebyshevLagrange(4))
-    net[0].weight.requires_grad_(False)
-    first, second = chebact.parameter_groups(net, lr=0.1)
-    assert (len(first["params"]), len(second["params"])) == (3, 2)
-    assert (second["lr"], second["weight_decay"]) == (0.1, 0.0)
-
-
-def test_the_table_has_the_paper_s_names_and_takes_a_user_s_own():
-    names = ("relu", "tanh", "cubic", "cl", "wcp", "pcs-cl", "tanh-cl", "cl-regression", "cl-extrapolate")
-    assert tuple(chebact.ACTIVATIONS)[:9] == names
-    with pytest.raises(TypeError):
-        chebact.ACTIVATIONS["mine"] = None
-    try:
-        chebact.register_activation("mine", lambda channels, **choices: nn.PReLU(channels), label="Mine")
-        assert make_activation("mine", 5).weight.shape == (5,)
-        assert chebact.ACTIVATIONS["mine"].label == "Mine"
-        with pytest.raises(ValueError, match="mine"):
-            chebact.register_activation("mine", nn.PReLU)
-        chebact.register_activation("mine", lambda channels, **choices: nn.ELU(), replace=True)
-        assert isinstance(make_activation("mine", 5), nn.ELU)
-    finally:
-        from chebact import table
-
-        table._rows.pop("mine", None)
-
-
-@pytest.mark.parametrize(
-    ("name", "truth"),
-    [
-        ("relu", torch.relu),
-        ("tanh", torch.tanh),
-        ("cubic", lambda x: x**3),
-        ("cl", lambda x: 0 * x),
-        ("wcp", lambda x: 0 * x),
-    ],
-)
-def test_rows_of_the_table_start_as_the_functions_they_are_named_after(name, truth):
-    x = drawn(4, 3)
-    torch.testing.assert_close(make_activation(name, 3)(x), truth(x))
-
-
-@pytest.mark.parametrize("shape", [(4,), (3, 4), (3, 4, 2, 5)])
-def test_prototype_similarity_is_torch_s_cosine(shape):
-    layer, x = PrototypeSimilarity(4, dtype=torch.float64), drawn(*shape).double()
-    rows = x.movedim(min(1, x.dim() - 1), -1)
-    wanted = functional.cosine_similarity(rows.unsqueeze(-2), layer.prototypes, dim=-1, eps=0)
-    torch.testing.assert_close(layer(x), wanted.movedim(-1, min(1, x.dim() - 1)), atol=1e-6, rtol=1e-6)
-    bound = layer.prototypes.abs().max().item()
-    assert 0.1 < bound <= 0.25
-    many = PrototypeSimilarity(4, replicas=2, dtype=torch.float64)
-    loop = torch.stack([functional.cosine_similarity(rows.unsqueeze(-2), w, dim=-1, eps=0) for w in many.prototypes])
-    got = many(x.expand(2, *shape)).movedim(min(2, x.dim()), -1)
-    torch.testing.assert_close(got, loop, atol=1e-6, rtol=1e-6)

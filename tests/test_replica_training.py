@@ -1,5 +1,6 @@
 """Replicas trained together are the runs alone: against a loop over single networks written with torch alone."""
 
+import gc
 import math
 from functools import partial
 
@@ -157,6 +158,22 @@ def test_prediction_in_portions_leaves_the_mode():
     x = torch.rand(50, 3)
     torch.testing.assert_close(predict_replicas(network, x, 2, batch_size=7), network(x.expand(2, 50, 3)))
     assert network.training
+
+
+def test_the_garbage_collector_is_left_as_it_was():
+    seen = []
+    x = torch.ones(8, 1, dtype=torch.float64)
+    watch = {"on_epoch": lambda epoch, losses: seen.append(gc.get_freeze_count() > 0)}
+    train_replicas_(Explosive(1), x, x, order=seeded(0), epochs=2, **watch)
+    assert seen == [True, True]
+    assert gc.get_freeze_count() == 0
+    gc.freeze()
+    try:
+        count = gc.get_freeze_count()
+        train_replicas_(Explosive(1), x, x, order=seeded(0), epochs=1)
+        assert gc.get_freeze_count() >= count > 0
+    finally:
+        gc.unfreeze()
 
 
 def test_keeping_freed_memory_is_harmless():

@@ -199,11 +199,16 @@ def _constants(degree: int, tails: bool, interval: Interval, place: tuple[float,
         middle_low=float(dtype(place[0] - middle_high)),
         scale=place[1],
         between=(between[0], between[1]),
-        tiny=float(dtype((interval[1] - interval[0]) * (1e-30 if dtype is numpy.float32 else 1e-290))),
+        tiny=_tiny(interval[1] - interval[0], dtype),
         high=tuple(float(x) for x in high),
         low=tuple(float(x) for x in low),
         weights=tuple(float(dtype(x)) for x in barycentric_weights(degree)),
     )
+
+
+def _tiny(width: float, dtype: Any) -> float:
+    """What stands for a difference too small to divide by: nothing beside the width, and its inverse is finite."""
+    return float(dtype(max(width * 1e-30, 1e-36) if dtype is numpy.float32 else max(width * 1e-290, 1e-300)))
 
 
 def _lines(degree: int, tails: str, regression_nodes: int, interval: Interval) -> Any:

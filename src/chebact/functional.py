@@ -6,6 +6,8 @@ from functools import lru_cache
 from typing import Any, Literal
 
 import torch
+from torch._C._functorch import TransformType
+from torch._functorch.pyfunctorch import retrieve_all_functorch_interpreters
 from torch.autograd import forward_ad
 
 from chebact import compiled
@@ -104,6 +106,8 @@ def apply_basis(
     if torch.compiler.is_compiling():
         result: torch.Tensor = compiled.evaluate(x, values, basis.key, axis, replicated)
         return result
+    if _forward_over_forward():
+        return _in_plain_torch(x, values, basis, axis, replicated)
     if _nothing_is_recorded(x, values):
         return run_kernel(x, values, basis, axis, replicated, inplace=inplace)
     return evaluate(x, values, basis, axis, replicated)
@@ -114,6 +118,13 @@ def _nothing_is_recorded(x: torch.Tensor, values: torch.Tensor) -> bool:
     if torch.is_grad_enabled() and (x.requires_grad or values.requires_grad):
         return False
     return forward_ad._current_level < 0 and not torch._C._are_functorch_transforms_active()
+
+
+def _forward_over_forward() -> bool:
+    """Whether torch.func takes a forward derivative of a forward derivative, where torch's own Function gives zeros."""
+    if not torch._C._are_functorch_transforms_active():
+        return False
+    return sum(level.key() == TransformType.Jvp for level in retrieve_all_functorch_interpreters()) > 1
 
 
 def check_tensors(x: Any, values: Any, name: str) -> None:

@@ -58,7 +58,7 @@ def layout_of(
     common = _common_type(dtype, value_type)
     if not is_dense(shape, strides):
         return None
-    if replicated and shape[0] > 1 and strides[0] * shape[0] != _product(shape):
+    if replicated and shape[0] > 1 and 0 not in shape and strides[0] * shape[0] != _product(shape):
         return None
     return Layout(common, _sizes(shape, strides, rows, channel_dim, replicated), dtype == common)
 

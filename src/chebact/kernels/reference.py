@@ -17,7 +17,6 @@ from chebact.basis import Basis, Constants, chebyshev_at_nodes
 from chebact.kernels.layout import Sizes, by_rows
 
 name = "reference"
-
 Numbers = list[torch.Tensor]
 
 
@@ -145,17 +144,23 @@ def _position(x: torch.Tensor, k: Constants) -> torch.Tensor:
 
 
 def _barycentric(x: torch.Tensor, heights: Numbers, k: Constants) -> torch.Tensor:
-    above, below = torch.zeros_like(x), torch.zeros_like(x)
-    for j, height in enumerate(heights):
-        quotient = _quotient(x, j, k)
-        above = above + quotient * height
-        below = below + quotient
+    above, below = _sums(x, heights, k, 0, len(heights))
     return above / below
+
+
+def _sums(x: torch.Tensor, heights: Numbers, k: Constants, start: int, stop: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Numerator and denominator over the nodes from `start` to `stop`, by halves: a long running sum loses digits."""
+    if stop - start == 1:
+        quotient = _quotient(x, start, k)
+        return quotient * heights[start], quotient
+    middle = (start + stop) // 2
+    left, right = _sums(x, heights, k, start, middle), _sums(x, heights, k, middle, stop)
+    return left[0] + right[0], left[1] + right[1]
 
 
 def _quotient(x: torch.Tensor, j: int, k: Constants) -> torch.Tensor:
     difference = (x - k.high[j]) - k.low[j]
-    return k.weights[j] / torch.where(difference == 0, k.tiny, difference)
+    return k.weights[j] / torch.where(difference.abs() < k.tiny, k.tiny, difference)
 
 
 def _at_nodes(value: torch.Tensor, x: torch.Tensor, places: tuple[float, ...], heights: Numbers) -> torch.Tensor:

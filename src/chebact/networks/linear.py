@@ -47,9 +47,7 @@ class ReplicaLinear(nn.Module):
         self.in_features, self.out_features, self.replicas = in_features, out_features, replicas
         self.used_features = checked_use(used_features, in_features, replicas)
         leading = () if replicas is None else (replicas,)
-        weight = torch.empty(*leading, in_features, out_features, device=device, dtype=dtype)
-        # Replicas keep the weight transposed in memory: its gradient comes in that order and needs no copy.
-        self.weight = nn.Parameter(weight.mT if leading else weight.mT.contiguous())
+        self.weight = nn.Parameter(torch.empty(*leading, out_features, in_features, device=device, dtype=dtype))
         self.bias = nn.Parameter(torch.empty(*leading, out_features, device=device, dtype=dtype))
         self.reset_parameters(generator)
 
@@ -73,7 +71,7 @@ class ReplicaLinear(nn.Module):
         if x.ndim != 3 or x.shape[0] != self.replicas:
             wanted = f"(replicas={self.replicas}, batch, {self.in_features})"
             raise ValueError(f"x must have the shape {wanted}; got {tuple(x.shape)}")
-        return torch.baddbmm(self.bias.unsqueeze(1), x, self.weight.transpose(1, 2))
+        return torch.baddbmm(self.bias.unsqueeze(1), x, self.weight.mT)
 
     def extra_repr(self) -> str:
         """The sizes, for printing."""

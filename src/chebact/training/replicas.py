@@ -16,6 +16,8 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import CosineAnnealingLR, LRScheduler
 
+from chebact.training.memory import frozen_garbage
+
 __all__ = [
     "ReplicaRun",
     "absolute_error",
@@ -98,13 +100,14 @@ def train_replicas_(
     scheduler = schedule(stepper, epochs)
     losses = torch.full((epochs, len(order)), torch.nan, dtype=x.dtype, device=x.device)
     network.train()
-    for epoch in range(epochs):
-        losses[epoch] = train_epoch_(network, shuffled_batches(x, y, order, batch_size), loss, stepper)
-        scheduler.step()
-        if on_epoch is not None:
-            on_epoch(epoch, losses[epoch])
-        if not losses[epoch].isfinite().any():
-            break  # every replica is lost, and stays so
+    with frozen_garbage():
+        for epoch in range(epochs):
+            losses[epoch] = train_epoch_(network, shuffled_batches(x, y, order, batch_size), loss, stepper)
+            scheduler.step()
+            if on_epoch is not None:
+                on_epoch(epoch, losses[epoch])
+            if not losses[epoch].isfinite().any():
+                break  # every replica is lost, and stays so
     return ReplicaRun(losses.where(losses.isfinite(), torch.nan), ~losses.isfinite().all(dim=0))
 
 
