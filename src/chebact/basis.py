@@ -100,7 +100,7 @@ class Basis:
         """The matrix from parameters to the ten numbers of the power form, float64: (10, degree + 1).
 
         They are four power coefficients in u = (x - middle) scale, the left line's height and slope, the right
-        line's, and the heights at the nodes between the ends.
+        line's, and the heights at the nodes between the ends. Without tails the heights at the ends stand all the same.
         """
         pieces, terms = self.pieces, self.degree + 1
         middle, scale = self.middle_and_scale
@@ -108,6 +108,8 @@ class Basis:
         powers = numpy.vander(((high - middle) + low) * scale, terms, increasing=True)
         matrix = numpy.zeros((10, terms))
         matrix[:terms] = numpy.linalg.solve(powers, pieces[:terms])
+        matrix[max(0, terms - self.order) : 4] = 0.0  # a derivative has fewer powers, but for traces of rounding
+        matrix[[4, 6]] = pieces[[self.degree, 0]]
         if self.has_tails:
             matrix[4:8] = pieces[terms:]
         matrix[8 : 7 + self.degree] = pieces[1 : self.degree]

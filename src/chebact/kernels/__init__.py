@@ -19,7 +19,7 @@ from typing import Protocol, cast
 import torch
 
 from chebact.basis import Basis
-from chebact.kernels import reference
+from chebact.kernels import reference, team  # noqa: F401  # team must be there before a fork to notice it
 from chebact.kernels.layout import Sizes, prepared
 
 NAMES = ("cpu", "gpu", "reference")  # in the order of preference
@@ -165,8 +165,9 @@ def _fall_back(kernel: Kernel, basis: Basis, error: Exception) -> Kernel:
     """The reference, from now on, in place of a kernel that failed; asked for by name, its error is raised."""
     if kernel is reference or asked_for() is not None:
         raise error
-    _failed.add((kernel.name, basis))
-    _chosen.cache_clear()
+    if not isinstance(error, MemoryError | torch.OutOfMemoryError):  # there may be more memory the next time
+        _failed.add((kernel.name, basis))
+        _chosen.cache_clear()
     what = next(iter(str(error).splitlines()), "")
     _say_once(f"the kernel {kernel.name!r} failed ({type(error).__name__}: {what}); the reference runs instead")
     return cast(Kernel, reference)

@@ -55,12 +55,12 @@ def gradients(
 ) -> torch.Tensor:
     """The gradient of x into `out`, and that of the values, in one pass over x and grad."""
     plan = _plan(basis, sizes, x.dtype)
-    partial = torch.empty(plan.partial_length, dtype=torch.float64)
+    partial = torch.empty(plan.partial_length, dtype=torch.float64, device="cpu")
     if basis.by_powers:
         result, table = torch.empty_like(values), values
         slopes = plan.slope_matrix.data_ptr()
     else:
-        result = torch.empty(*values.shape[:-1], basis.degree + 5, dtype=torch.float64)
+        result = torch.empty(*values.shape[:-1], basis.degree + 5, dtype=torch.float64, device="cpu")
         table = _pieces(values, basis.derivative())
         slopes = table.data_ptr()
     place = (x.data_ptr(), grad.data_ptr(), out.data_ptr(), table.data_ptr(), slopes)
@@ -69,7 +69,7 @@ def gradients(
         plan.run("finish", *place, partial.data_ptr(), result.data_ptr())
     if basis.by_powers:
         return result
-    return (result @ torch.from_numpy(basis.pieces)).to(values.dtype)
+    return torch.from_numpy(result.numpy() @ basis.pieces).to(values.dtype)
 
 
 class _Plan:
@@ -83,8 +83,8 @@ class _Plan:
         sums = 8 if basis.by_powers else basis.degree + 5
         alone = basis.by_powers and blocks[3] * blocks[5] == 1  # then a task writes the result itself
         self.partial_length = 0 if alone else sizes[0] * blocks[3] * blocks[5] * sizes[2] * sums
-        self.matrix = _matrix(basis) if basis.by_powers else torch.empty(0)
-        self.slope_matrix = _matrix(basis.derivative()) if basis.by_powers else torch.empty(0)
+        self.matrix = _matrix(basis) if basis.by_powers else torch.empty(0, device="cpu")
+        self.slope_matrix = _matrix(basis.derivative()) if basis.by_powers else torch.empty(0, device="cpu")
         self.constants = _constants(basis, dtype)
         self.middle = (self.matrix.data_ptr(), self.constants.data_ptr())
         self.degree = basis.degree
@@ -113,10 +113,10 @@ def _blocks(sizes: Sizes) -> tuple[int, int, int, int, int, int, int]:
     return outer_block, channel_block, inner_block, *counts, replicas * counts[0] * counts[1] * counts[2]
 
 
-def _choices(basis: Basis) -> tuple[bool, bool, bool]:
+def _choices(basis: Basis) -> tuple[bool, bool, bool, bool]:
     """What the power form can leave out: see `cpu_cubic.programs`."""
     joined = basis.order == 0 or not basis.has_tails
-    return basis.interval == (-1.0, 1.0), joined, joined and basis.tails != "regression"
+    return basis.interval == (-1.0, 1.0), basis.has_tails, joined, joined and basis.tails != "regression"
 
 
 @lru_cache(maxsize=64)
@@ -142,7 +142,7 @@ def _program(step: str, double: bool, *choices: bool) -> Program:
 @lru_cache(maxsize=1)
 def _edition() -> int:
     """A number that changes with the source of the loops: Numba itself watches one file a function."""
-    sources = sorted(Path(__file__).parent.glob("cpu_*.py")) + [Path(__file__).with_name("lanes.py")]
+    sources = [*sorted(Path(__file__).parent.glob("cpu_*.py")), Path(__file__).with_name("lanes.py")]
     return zlib.crc32(b"".join(source.read_bytes() for source in sources))
 
 
@@ -158,16 +158,21 @@ def _matrix(basis: Basis) -> torch.Tensor:
 def _constants(basis: Basis, dtype: torch.dtype) -> torch.Tensor:
     k = basis.constants(numpy.float64 if dtype == torch.float64 else numpy.float32)
     if basis.by_powers:
-        numbers: tuple[float, ...] = (k.left, k.right, k.middle_high, k.middle_low, k.scale, *k.between)
+        place = (k.middle_high, k.middle_low, k.scale)
+        numbers: tuple[float, ...] = (k.left, k.right, *place, *k.between, k.high[-1], k.high[0])
     else:
         numbers = (k.left, k.right, k.tiny, *k.high, *k.low, *k.weights)
-    return torch.tensor(numbers, dtype=dtype)
+    return torch.tensor(numbers, dtype=dtype, device="cpu")
 
 
 def _pieces(values: torch.Tensor, basis: Basis) -> torch.Tensor:
-    """The pieces of every channel, in the type of the values: (replica, channel, degree + 5)."""
-    matrix = torch.from_numpy(basis.pieces)
+    """The pieces of every channel, in the type of the values: (replica, channel, degree + 5).
+
+    NumPy multiplies: in a forked child torch would wait for threads that are not there.
+    """
+    numbers = values.detach().numpy().astype(numpy.float64)
     if basis.order == 0 and basis.parameters == "values":
-        lines = values.double() @ matrix[basis.degree + 1 :].T
-        return torch.cat([values, lines.to(values.dtype)], dim=-1)
-    return (values.double() @ matrix.T).to(values.dtype)
+        numbers = numpy.concatenate([numbers, numbers @ basis.pieces[basis.degree + 1 :].T], axis=-1)
+    else:
+        numbers = numbers @ basis.pieces.T
+    return torch.from_numpy(numbers).to(values.dtype)

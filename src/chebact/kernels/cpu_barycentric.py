@@ -26,6 +26,7 @@ from chebact.kernels.cpu_code import (
     PARTIAL,
     REPLICAS,
     RESULT,
+    RUN,
     SLOPES,
     TABLE,
     TASKS,
@@ -54,6 +55,7 @@ from chebact.kernels.lanes import (
 
 HEADER = 3  # the constants begin with left end, right end and the number that stands for a difference of zero
 LINES = 4
+LEVEL = 16
 
 
 @jit
@@ -84,10 +86,12 @@ def four_columns(t, i, step):
 
 @jit
 def quotient(c, constants, j, terms, tiny):
-    """w_j / (c - x_j), where a difference of zero counts as tiny; and whether c is the node, rounded to its type."""
+    """w_j / (c - x_j), where a difference near zero counts as tiny; and whether c is the node, rounded to its type."""
     high = splat(load_one(constants, HEADER + j))
     difference = (c - high) - splat(load_one(constants, HEADER + terms + j))
-    difference = choose(same(difference, tiny - tiny), tiny, difference)
+    zero = tiny - tiny
+    size = choose(less(difference, zero), zero - difference, difference)
+    difference = choose(less(size, tiny), tiny, difference)
     return splat(load_one(constants, HEADER + 2 * terms + j)) / difference, same(c, high)
 
 
@@ -102,35 +106,27 @@ def in_columns(columns, table, first, count, repeat, numbers):
 
 
 @jit
-def value_of_row(v, constants, ends, table, at, terms):
+def value_of(v, constants, ends, rows, at, step, by_rows, terms):
+    """The pieces at v. Sums go up in three levels of sixteen: a thousand terms in a row would lose digits."""
     left, right, tiny = ends
     c = held(v, left, right)
-    above = below = hit = tiny - tiny
+    zero = tiny - tiny
+    above, below, hit = zero, zero, zero
     found = less(tiny, tiny)
-    for j in range(terms):
-        y = splat(load_one(table, at + j))
-        q, here = quotient(c, constants, j, terms, tiny)
-        above = fma(q, y, above)
-        below = below + q
-        hit = choose(here, y, hit)
-        found = either(found, here)
-    return with_lines(choose(found, hit, above / below), v, left, right, four_splat(table, at + terms))
-
-
-@jit
-def value_of_column(v, constants, ends, columns, at, step, terms):
-    left, right, tiny = ends
-    c = held(v, left, right)
-    above = below = hit = tiny - tiny
-    found = less(tiny, tiny)
-    for j in range(terms):
-        y = load(columns, at + j * step)
-        q, here = quotient(c, constants, j, terms, tiny)
-        above = fma(q, y, above)
-        below = below + q
-        hit = choose(here, y, hit)
-        found = either(found, here)
-    lines = four_columns(columns, at + terms * step, step)
+    for third in range(0, terms, LEVEL * LEVEL):
+        above_2, below_2 = zero, zero
+        for second in range(third, min(third + LEVEL * LEVEL, terms), LEVEL):
+            above_1, below_1 = zero, zero
+            for j in range(second, min(second + LEVEL, terms)):
+                y = splat(load_one(rows, at + j)) if by_rows else load(rows, at + j * step)
+                q, here = quotient(c, constants, j, terms, tiny)
+                above_1 = fma(q, y, above_1)
+                below_1 = below_1 + q
+                hit = choose(here, y, hit)
+                found = either(found, here)
+            above_2, below_2 = above_2 + above_1, below_2 + below_1
+        above, below = above + above_2, below + below_2
+    lines = four_splat(rows, at + terms) if by_rows else four_columns(rows, at + terms * step, step)
     return with_lines(choose(found, hit, above / below), v, left, right, lines)
 
 
@@ -146,6 +142,7 @@ def some(start, i, count, room):
 
 @jit
 def put_some(start, i, count, v, room):
+    """Put the first `count` lanes of v at start[i] and on."""
     if count == WIDTH:
         store(start, i, v)
     else:
@@ -161,16 +158,23 @@ def slope_and_sums(v, g, slope_rows, at, step, by_rows, constants, ends, terms, 
     zero = tiny - tiny
     c = held(v, left, right)
     above, below = zero, zero
-    for j in range(terms):
-        d = splat(load_one(slope_rows, at + j)) if by_rows else load(slope_rows, at + j * step)
-        q, _ = quotient(c, constants, j, terms, tiny)
-        above = fma(q, d, above)
-        below = below + q
-        store(quotients, j * WIDTH, q)
+    for third in range(0, terms, LEVEL * LEVEL):
+        above_2, below_2 = zero, zero
+        for second in range(third, min(third + LEVEL * LEVEL, terms), LEVEL):
+            above_1, below_1 = zero, zero
+            for j in range(second, min(second + LEVEL, terms)):
+                d = splat(load_one(slope_rows, at + j)) if by_rows else load(slope_rows, at + j * step)
+                q, _ = quotient(c, constants, j, terms, tiny)
+                above_1 = fma(q, d, above_1)
+                below_1 = below_1 + q
+                store(quotients, j * WIDTH, q)
+            above_2, below_2 = above_2 + above_1, below_2 + below_1
+        above, below = above + above_2, below + below_2
     on_left, on_right = less(left, v), less(v, right)
-    share = choose(on_left, choose(on_right, g, zero), zero) / below
+    share = choose(on_left, choose(on_right, g, zero), zero)
+    inverse = (tiny / tiny) / below  # the basis functions first: a small g over a large sum would lose its digits
     for j in range(terms):
-        store(acc, j * WIDTH, fma(load(quotients, j * WIDTH), share, load(acc, j * WIDTH)))
+        store(acc, j * WIDTH, fma(load(quotients, j * WIDTH) * inverse, share, load(acc, j * WIDTH)))
     at_lines = terms * WIDTH
     store(acc, at_lines, load(acc, at_lines) + choose(on_left, zero, g))
     store(acc, at_lines + WIDTH, fma(choose(on_left, zero, v - left), g, load(acc, at_lines + WIDTH)))
@@ -194,7 +198,7 @@ def programs(dtype: Any, edition: int) -> dict[str, Any]:
 
     def forward(address: Any) -> None:
         edition  # noqa: B018  # a mention makes it part of the key that the compiled code is kept under
-        zero, block = dtype(0), carray(pointer(address, int64), 22)
+        block = carray(pointer(address, int64), 22)
         x, out = pointer(block[X], dtype), pointer(block[OUT], dtype)
         table, constants = pointer(block[TABLE], dtype), pointer(block[CONSTANTS], dtype)
         ends = (splat(load_one(constants, 0)), splat(load_one(constants, 1)), splat(load_one(constants, 2)))
@@ -215,7 +219,9 @@ def programs(dtype: Any, edition: int) -> dict[str, Any]:
                         for i in range(row + i0, row + i1, WIDTH):
                             count = min(WIDTH, row + i1 - i)
                             v = some(x, i, count, room)
-                            put_some(out, i, count, value_of_row(v, constants, ends, table, at, terms), room)
+                            put_some(
+                                out, i, count, value_of(v, constants, ends, table, at, int64(0), True, terms), room
+                            )
             else:
                 length = (c1 - c0) * inner
                 step = (length + WIDTH - 1) // WIDTH * WIDTH
@@ -228,7 +234,7 @@ def programs(dtype: Any, edition: int) -> dict[str, Any]:
                         count = min(WIDTH, length - at)
                         v = some(x, start + at, count, room)
                         put_some(
-                            out, start + at, count, value_of_column(v, constants, ends, columns, at, step, terms), room
+                            out, start + at, count, value_of(v, constants, ends, columns, at, step, False, terms), room
                         )
                 keep_alive(columns_array)
         keep_alive(room_array)
@@ -259,17 +265,21 @@ def programs(dtype: Any, edition: int) -> dict[str, Any]:
                     for c in range(c0, c1):
                         row = ((r * block[OUTER] + o) * channels + c) * inner
                         at = (r * channels + c) * numbers
-                        clear(acc, numbers * WIDTH, zero)
-                        for i in range(row + i0, row + i1, WIDTH):
-                            count = min(WIDTH, row + i1 - i)
-                            v, h = some(x, i, count, room), some(g, i, count, room)
-                            if count < WIDTH:
-                                h = without_rest(h, count, room, zero)
-                            h = slope_and_sums(v, h, slopes, at, int64(0), True, constants, ends, terms, quotients, acc)
-                            put_some(out, i, count, h, room)
-                        for n in range(numbers):
-                            to = (first + c - c0) * numbers + n
-                            store(partial, to, load_one(partial, to) + lane_sum(acc, n * WIDTH))
+                        for start in range(row + i0, row + i1, RUN * WIDTH):
+                            stop = min(row + i1, start + RUN * WIDTH)
+                            clear(acc, numbers * WIDTH, zero)
+                            for i in range(start, stop, WIDTH):
+                                count = min(WIDTH, stop - i)
+                                v, h = some(x, i, count, room), some(g, i, count, room)
+                                if count < WIDTH:
+                                    h = without_rest(h, count, room, zero)
+                                h = slope_and_sums(
+                                    v, h, slopes, at, int64(0), True, constants, ends, terms, quotients, acc
+                                )
+                                put_some(out, i, count, h, room)
+                            for n in range(numbers):
+                                to = (first + c - c0) * numbers + n
+                                store(partial, to, load_one(partial, to) + lane_sum(acc, n * WIDTH))
             else:
                 length = (c1 - c0) * inner
                 step = (length + WIDTH - 1) // WIDTH * WIDTH
@@ -278,23 +288,24 @@ def programs(dtype: Any, edition: int) -> dict[str, Any]:
                 in_columns(columns, slopes, r * channels + c0, c1 - c0, inner, numbers)
                 for at in range(0, length, WIDTH):
                     count = min(WIDTH, length - at)
-                    clear(acc, numbers * WIDTH, zero)
-                    for o in range(o0, o1):
-                        i = ((r * block[OUTER] + o) * channels + c0) * inner + at
-                        v, h = some(x, i, count, room), some(g, i, count, room)
-                        h = slope_and_sums(v, h, columns, at, step, False, constants, ends, terms, quotients, acc)
-                        put_some(out, i, count, h, room)
-                    for k in range(count):
-                        to = (first + (at + k) // inner) * numbers
-                        for n in range(numbers):
-                            share = float64(load_one(acc, n * WIDTH + k))
-                            store(partial, to + n, load_one(partial, to + n) + share)
+                    for begin in range(o0, o1, RUN):
+                        clear(acc, numbers * WIDTH, zero)
+                        for o in range(begin, min(begin + RUN, o1)):
+                            i = ((r * block[OUTER] + o) * channels + c0) * inner + at
+                            v, h = some(x, i, count, room), some(g, i, count, room)
+                            h = slope_and_sums(v, h, columns, at, step, False, constants, ends, terms, quotients, acc)
+                            put_some(out, i, count, h, room)
+                        for k in range(count):
+                            to = (first + (at + k) // inner) * numbers
+                            for n in range(numbers):
+                                share = float64(load_one(acc, n * WIDTH + k))
+                                store(partial, to + n, load_one(partial, to + n) + share)
                 keep_alive(columns_array)
         keep_alive(room_array)
 
     def finish(address: Any) -> None:
         edition  # noqa: B018  # a mention makes it part of the key that the compiled code is kept under
-        zero, block = dtype(0), carray(pointer(address, int64), 22)
+        block = carray(pointer(address, int64), 22)
         partial, result = pointer(block[PARTIAL], float64), pointer(block[RESULT], float64)
         channels, numbers = block[CHANNELS], block[DEGREE] + 1 + LINES
         blocks = block[OUTER_BLOCKS] * block[INNER_BLOCKS]

@@ -27,6 +27,7 @@ from chebact.kernels.cpu_code import (
     PARTIAL,
     REPLICAS,
     RESULT,
+    RUN,
     SLOPES,
     TABLE,
     TASKS,
@@ -42,6 +43,7 @@ from chebact.kernels.cpu_tables import (
     add_eight,
     add_lanes,
     add_numbers,
+    add_widened,
     build_tables,
     channels_at,
     eight_of,
@@ -64,11 +66,14 @@ def inside(v, ends):
 
 
 @jit
-def value_at(v, u, t, between, ends):
-    """The pieces at v; u is its position in the power form."""
+def value_at(v, u, t, nodes, ends, tailed):
+    """The pieces at v; u is its position in the power form. Without tails the end nodes are nodes like the others."""
     p = fma(u, fma(u, fma(u, t[3], t[2]), t[1]), t[0])
-    p = choose(same(v, between[0]), t[8], p)
-    p = choose(same(v, between[1]), t[9], p)
+    p = choose(same(v, nodes[0]), t[8], p)
+    p = choose(same(v, nodes[1]), t[9], p)
+    if tailed is None:
+        p = choose(same(v, nodes[2]), t[4], p)
+        return choose(same(v, nodes[3]), t[6], p)
     p = choose(less(v, ends[1]), p, fma(t[7], v - ends[1], t[6]))
     return choose(less(ends[0], v), p, fma(t[5], v - ends[0], t[4]))
 
@@ -160,7 +165,7 @@ def constants(k):
     """The ends, the place of the interval and the nodes between its ends."""
     ends = (load_one(k, 0), load_one(k, 1))
     place = (load_one(k, 2), load_one(k, 3), load_one(k, 4))
-    return ends, place, (load_one(k, 5), load_one(k, 6))
+    return ends, place, (load_one(k, 5), load_one(k, 6), load_one(k, 7), load_one(k, 8))
 
 
 @jit
@@ -169,12 +174,12 @@ def spread_constants(ends, place, between):
     return (
         (splat(ends[0]), splat(ends[1])),
         (splat(place[0]), splat(place[1]), splat(place[2])),
-        (splat(between[0]), splat(between[1])),
+        (splat(between[0]), splat(between[1]), splat(between[2]), splat(between[3])),
     )
 
 
 @jit
-def forward_row(x, out, start, stop, table, k, plain):
+def forward_row(x, out, start, stop, table, k, plain, tailed):
     """One channel's row from start to stop."""
     ends, place, between = k
     lane_ends, lane_place, lane_between = spread_constants(ends, place, between)
@@ -182,14 +187,18 @@ def forward_row(x, out, start, stop, table, k, plain):
     whole = start + (stop - start) // WIDTH * WIDTH
     for i in range(start, whole, WIDTH):
         v = load(x, i)
-        store(out, i, value_at(v, position(inside(v, lane_ends), lane_place, plain), t, lane_between, lane_ends))
+        store(
+            out, i, value_at(v, position(inside(v, lane_ends), lane_place, plain), t, lane_between, lane_ends, tailed)
+        )
     for i in range(whole, stop):
         v = load_one(x, i)
-        store(out, i, value_at(v, position(inside(v, ends), place, plain), table, between, ends))
+        store(out, i, value_at(v, position(inside(v, ends), place, plain), table, between, ends, tailed))
 
 
 @jit
-def forward_columns(x, out, start, step, rows, length, repeat, parameters, tables, matrix, terms, k, plain, zero):
+def forward_columns(
+    x, out, start, step, rows, length, repeat, parameters, tables, matrix, terms, k, plain, tailed, zero
+):
     """Neighbouring channels side by side, a block of rows."""
     ends, place, between = k
     lane_ends, lane_place, lane_between = spread_constants(ends, place, between)
@@ -199,20 +208,24 @@ def forward_columns(x, out, start, step, rows, length, repeat, parameters, table
         for row in range(rows):
             i = start + row * step + at
             v = load(x, i)
-            store(out, i, value_at(v, position(inside(v, lane_ends), lane_place, plain), t, lane_between, lane_ends))
+            store(
+                out,
+                i,
+                value_at(v, position(inside(v, lane_ends), lane_place, plain), t, lane_between, lane_ends, tailed),
+            )
     for at in range(whole, length):
         s = ten_of(tables, at // repeat * TABLE_LENGTH)
         for row in range(rows):
             i = start + row * step + at
             w = load_one(x, i)
-            store(out, i, value_at(w, position(inside(w, ends), place, plain), s, between, ends))
+            store(out, i, value_at(w, position(inside(w, ends), place, plain), s, between, ends, tailed))
 
 
 @jit
 def backward_row(x, g, out, start, stop, table, acc, at, k, plain, joined, smooth, zero):
     """One channel's row from start to stop; its sums are vectors kept at acc[at]."""
     ends, place, _ = k
-    lane_ends, lane_place, _ = spread_constants(ends, place, (zero, zero))
+    lane_ends, lane_place, _ = spread_constants(ends, place, (zero, zero, zero, zero))
     d = spread(table)
     none = splat(zero)
     a = eight_of(acc, at)
@@ -242,24 +255,25 @@ def backward_columns(
 ):  # fmt: skip
     """Eight neighbouring positions at a time; a `result` takes the gradients at once, else `sums` grow."""
     ends, place, _ = k
-    lane_ends, lane_place, _ = spread_constants(ends, place, (zero, zero))
+    lane_ends, lane_place, _ = spread_constants(ends, place, (zero, zero, zero, zero))
     none = splat(zero)
     whole = length // WIDTH * WIDTH
     for at in range(0, whole, WIDTH):
         own = channels_at(at, repeat)
         d = ten_lanes(parameters, own, slopes, terms, zero)
-        a = (none, none, none, none, none, none, none, none)
-        for row in range(rows):
-            i = start + row * step + at
-            v, h = load(x, i), load(g, i)
-            c = inside(v, lane_ends)
-            u = position(c, lane_place, plain)
-            store(out, i, h * slope(v, u, d, lane_ends, smooth))
-            a = add(a, v, c, u, h, none, lane_ends, joined)
-        if sums.size:
-            add_lanes(sums, own, a)
-        else:
-            lanes_to_parameters(result, a, matrix, at, terms)
+        for begin in range(0, rows, RUN):
+            a = (none, none, none, none, none, none, none, none)
+            for row in range(begin, min(begin + RUN, rows)):
+                i = start + row * step + at
+                v, h = load(x, i), load(g, i)
+                c = inside(v, lane_ends)
+                u = position(c, lane_place, plain)
+                store(out, i, h * slope(v, u, d, lane_ends, smooth))
+                a = add(a, v, c, u, h, none, lane_ends, joined)
+            if sums.size:
+                add_lanes(sums, own, a)
+            else:
+                lanes_to_parameters(result, a, matrix, at, terms)
     for at in range(whole, length):
         s = ten_of(tables, at // repeat * TABLE_LENGTH)
         b = (zero, zero, zero, zero, zero, zero, zero, zero)
@@ -273,14 +287,16 @@ def backward_columns(
         add_numbers(sums, at // repeat, b)
 
 
-def programs(dtype: Any, edition: int, plain: bool, joined: bool, smooth: bool) -> dict[str, Any]:
+def programs(dtype: Any, edition: int, plain: bool, tailed: bool, joined: bool, smooth: bool) -> dict[str, Any]:
     """The C functions for one type.
 
-    `plain`: the interval is [-1, 1], where u is x itself. `joined`: the lines begin where the polynomial ends.
-    `smooth`: so do the lines of the derivative. What these functions close over is plain data, and not other compiled
-    functions, so that Numba finds them on disk again; `edition` changes with the source.
+    `plain`: the interval is [-1, 1], where u is x itself. `tailed`: there are lines outside. `joined`: they begin where
+    the polynomial ends. `smooth`: so do the lines of the derivative. What these functions close over is plain data, and
+    not other compiled functions, so that Numba finds them on disk again; `edition` changes with the source.
     """
-    plain, joined, smooth = (choice or None for choice in (plain, joined, smooth))  # type: ignore[assignment]
+    plain, tailed, joined, smooth = (  # type: ignore[assignment]
+        choice or None for choice in (plain, tailed, joined, smooth)
+    )
 
     def forward(address: Any) -> None:
         edition  # noqa: B018  # a mention makes it part of the key that the compiled code is kept under
@@ -303,12 +319,28 @@ def programs(dtype: Any, edition: int, plain: bool, joined: bool, smooth: bool) 
                 for o in range(o0, o1):
                     for c in range(c0, c1):
                         row = ((r * block[OUTER] + o) * channels + c) * inner
-                        forward_row(x, out, row + i0, row + i1, ten_of(tables, (c - c0) * TABLE_LENGTH), k, plain)
+                        forward_row(
+                            x, out, row + i0, row + i1, ten_of(tables, (c - c0) * TABLE_LENGTH), k, plain, tailed
+                        )
             else:
                 start = ((r * block[OUTER] + o0) * channels + c0) * inner
                 own = pointer(block[TABLE] + (r * channels + c0) * terms * room.itemsize, dtype)
                 forward_columns(
-                    x, out, start, channels * inner, o1 - o0, length, inner, own, tables, matrix, terms, k, plain, zero
+                    x,
+                    out,
+                    start,
+                    channels * inner,
+                    o1 - o0,
+                    length,
+                    inner,
+                    own,
+                    tables,
+                    matrix,
+                    terms,
+                    k,
+                    plain,
+                    tailed,
+                    zero,
                 )
             keep_alive(room)
 
@@ -329,7 +361,7 @@ def programs(dtype: Any, edition: int, plain: bool, joined: bool, smooth: bool) 
             r, o0, o1, c0, c1, i0, i1 = task_bounds(block, task)
             count = c1 - c0
             by_rows, length = inner >= LONG_ROW, count * inner
-            at_once = alone and inner == 1 and length % WIDTH == 0
+            at_once = alone and inner == 1 and length % WIDTH == 0 and o1 - o0 <= RUN
             sums = numpy.zeros(0 if at_once else count * SUMS, numpy.float64)
             room = numpy.empty(count * TABLE_LENGTH, dtype)
             tables = pointer(room.ctypes.data, dtype)
@@ -338,15 +370,26 @@ def programs(dtype: Any, edition: int, plain: bool, joined: bool, smooth: bool) 
             if by_rows:
                 acc_room = numpy.zeros(count * SUMS * WIDTH, dtype)
                 acc = pointer(acc_room.ctypes.data, dtype)
+                total_room = numpy.zeros(count * SUMS * WIDTH, numpy.float64)
+                total = pointer(total_room.ctypes.data, float64)
+                summed = 0
                 for o in range(o0, o1):
-                    for c in range(count):
-                        row = ((r * block[OUTER] + o) * channels + c0 + c) * inner
-                        table = ten_of(tables, c * TABLE_LENGTH)
-                        backward_row(
-                            x, g, out, row + i0, row + i1, table, acc, c * SUMS * WIDTH, k, plain, joined, smooth, zero
-                        )
+                    for start in range(i0, i1, RUN * WIDTH):
+                        stop = min(i1, start + RUN * WIDTH)
+                        for c in range(count):
+                            row = ((r * block[OUTER] + o) * channels + c0 + c) * inner
+                            table, at = ten_of(tables, c * TABLE_LENGTH), c * SUMS * WIDTH
+                            backward_row(
+                                x, g, out, row + start, row + stop, table, acc, at, k, plain, joined, smooth, zero
+                            )
+                        summed += stop - start
+                        if summed >= RUN * WIDTH:
+                            add_widened(acc, total, count * SUMS * WIDTH)
+                            summed = 0
+                add_widened(acc, total, count * SUMS * WIDTH)
                 for n in range(count * SUMS):
-                    sums[n] = lane_sum(acc, n * WIDTH)
+                    sums[n] = lane_sum(total, n * WIDTH)
+                keep_alive(total_room)
                 keep_alive(acc_room)
             else:
                 start = ((r * block[OUTER] + o0) * channels + c0) * inner
@@ -367,7 +410,7 @@ def programs(dtype: Any, edition: int, plain: bool, joined: bool, smooth: bool) 
 
     def finish(address: Any) -> None:
         edition  # noqa: B018  # a mention makes it part of the key that the compiled code is kept under
-        zero, block = dtype(0), carray(pointer(address, int64), 22)
+        block = carray(pointer(address, int64), 22)
         partial, result = pointer(block[PARTIAL], float64), pointer(block[RESULT], dtype)
         matrix = pointer(block[MATRIX], float64)
         channels, terms = block[CHANNELS], block[DEGREE] + 1

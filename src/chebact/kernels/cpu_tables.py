@@ -182,6 +182,15 @@ def keep_eight(start, i, a):
 
 
 @jit
+def add_widened(start, sums, count):
+    """Add `count` numbers (a multiple of the width) to as many in float64, and put zeros in their place."""
+    for i in range(0, count, WIDTH):
+        part = load(start, i)
+        store(sums, i, load(sums, i) + widened(part))
+        store(start, i, part - part)
+
+
+@jit
 def add_eight(start, i, step, a):
     """Add eight numbers to start[i], start[i + step] and on."""
     store(start, i, load_one(start, i) + a[0])

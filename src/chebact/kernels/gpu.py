@@ -130,7 +130,8 @@ def _matrix(basis: Basis, device: torch.device) -> torch.Tensor:
 def _constants(basis: Basis, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
     k = basis.constants(numpy.float64 if dtype == torch.float64 else numpy.float32)
     if basis.by_powers:
-        numbers: tuple[float, ...] = (k.left, k.right, k.middle_high, k.middle_low, k.scale, *k.between)
+        place = (k.middle_high, k.middle_low, k.scale)
+        numbers: tuple[float, ...] = (k.left, k.right, *place, *k.between, k.high[-1], k.high[0])
     else:
         numbers = (k.left, k.right, k.tiny, *k.high, *k.low, *k.weights)
     return torch.tensor(numbers, dtype=dtype, device=device)

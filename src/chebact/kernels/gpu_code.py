@@ -93,6 +93,9 @@ def powers_forward(
         left, right = tl.load(constants), tl.load(constants + 1)
         on_left = line(v, left, table, 4, channels, exists)
         p = with_ends(p, v, left, right, on_left, line(v, right, table, 6, channels, exists))
+    else:  # the end nodes are nodes like the others
+        p = tl.where(v == tl.load(constants + 7), entry(table, 4, channels, exists), p)
+        p = tl.where(v == tl.load(constants + 8), entry(table, 6, channels, exists), p)
     tl.store(out + at, p, mask=there)
 
 

@@ -17,7 +17,17 @@ from typing import Any
 
 import torch
 
-_forked = False
+
+def _is_forked_copy() -> bool:
+    """Whether this process was forked from another and runs no program of its own; known on Linux alone."""
+    try:
+        flags = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[6])
+    except (OSError, ValueError, IndexError):
+        return False
+    return bool(flags & 0x40)  # PF_FORKNOEXEC
+
+
+_forked = _is_forked_copy()
 
 
 def _note_fork() -> None:
