@@ -18,6 +18,12 @@ SHAPES = [(2, 4), (3, 4), (5, 4), (7, 4), (11, 4), (13, 4), (16, 4), (64, 4), (1
 LEARNED = [name for name in chebact.ACTIVATIONS if list(chebact.make_activation(name, 4).parameters())]
 
 
+def choices_of(basis):
+    """What the registered operators take in place of a basis."""
+    kind = basis.tails if basis.parameters == "values" else "chebyshev"
+    return kind, basis.regression_nodes, *basis.interval
+
+
 @pytest.fixture(autouse=True)
 def fresh_compiler():
     torch._dynamo.reset()
@@ -132,9 +138,9 @@ def test_opcheck_of_torch_passes_for_both_operators(name, x_shape):
     basis = BASES[name]
     for needs in (False, True):
         x, values = drawn(*x_shape).requires_grad_(needs), drawn(3, basis.degree + 1).requires_grad_(needs)
-        torch.library.opcheck(compiled.evaluate, (x, values, basis.key, 1, False))
+        torch.library.opcheck(compiled.evaluate, (x, values, *choices_of(basis), 1, False))
     x, values = drawn(*x_shape), drawn(3, basis.degree + 1)
-    torch.library.opcheck(compiled.gradients, (x, drawn(*x_shape, seed=1), values, basis.key, 1, False))
+    torch.library.opcheck(compiled.gradients, (x, drawn(*x_shape, seed=1), values, *choices_of(basis), 1, False))
 
 
 def test_opcheck_of_torch_passes_for_odd_strides_and_replicas():
@@ -146,8 +152,8 @@ def test_opcheck_of_torch_passes_for_odd_strides_and_replicas():
         (drawn(5, 2, 3).transpose(0, 1), drawn(2, 3, 4), 2, True),
         (drawn(5, 3).bfloat16(), drawn(3, 4), 1, False),
     ):
-        torch.library.opcheck(compiled.evaluate, (x, values, basis.key, axis, replicated))
-        torch.library.opcheck(compiled.gradients, (x, torch.ones_like(x), values, basis.key, axis, replicated))
+        torch.library.opcheck(compiled.evaluate, (x, values, *choices_of(basis), axis, replicated))
+        torch.library.opcheck(compiled.gradients, (x, torch.ones_like(x), values, *choices_of(basis), axis, replicated))
 
 
 @pytest.mark.parametrize("degree", [2, 3, 5, 8])

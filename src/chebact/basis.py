@@ -52,7 +52,7 @@ class Basis:
     parameters: Literal["values", "coefficients"] = "values"
     order: int = 0
     key: str = field(init=False, repr=False, compare=False)
-    """A text that `basis_from_key` turns back into this basis."""
+    """A text that says all of it, and whose hash is computed once."""
 
     def __post_init__(self) -> None:
         a, b = self.interval
@@ -138,19 +138,6 @@ class Basis:
 def basis_of(basis: Basis) -> Basis:
     """The one shared object equal to `basis`, so that its matrices are computed once."""
     return basis
-
-
-@lru_cache(maxsize=512)
-def basis_from_key(key: str) -> Basis:
-    """The basis whose `key` this is.
-
-    >>> basis_from_key(Basis(5, tails="none").key) == Basis(5, tails="none")
-    True
-    """
-    degree, tails, regression_nodes, a, b, parameters, order = key.split("/")
-    interval = (float.fromhex(a), float.fromhex(b))
-    kind: Literal["values", "coefficients"] = "values" if parameters == "values" else "coefficients"
-    return basis_of(Basis(int(degree), tails, int(regression_nodes), interval, kind, int(order)))
 
 
 @lru_cache(maxsize=64)

@@ -11,41 +11,71 @@ import torch
 from torch import Tensor
 
 from chebact import kernels
-from chebact.basis import basis_from_key
+from chebact.basis import Basis, basis_of
+from chebact.checks import interval_of
+
+
+def _basis(values: Tensor, kind: str, nodes: int, left: float, right: float) -> Basis:
+    """The basis; `kind` is the kind of tails, or "chebyshev" for weighted Chebyshev polynomials."""
+    if kind == "chebyshev":
+        return basis_of(Basis(values.shape[-1] - 1, "none", parameters="coefficients"))
+    return basis_of(Basis(values.shape[-1] - 1, kind, nodes, interval_of((left, right))))
 
 
 @torch.library.custom_op("chebact::evaluate", mutates_args=())
-def evaluate(x: Tensor, values: Tensor, basis: str, channel_dim: int, replicated: bool) -> Tensor:
-    """sigma(x; values) of the basis with that key, in the shape, type and memory format of x."""
-    return kernels.evaluate(x, values, basis_from_key(basis), channel_dim, replicated)
+def evaluate(
+    x: Tensor, values: Tensor, kind: str, nodes: int, left: float, right: float, channel_dim: int, replicated: bool
+) -> Tensor:
+    """sigma(x; values) of that kind, in the shape, type and memory format of x."""
+    return kernels.evaluate(x, values, _basis(values, kind, nodes, left, right), channel_dim, replicated)
 
 
 @torch.library.custom_op("chebact::gradients", mutates_args=())
 def gradients(
-    x: Tensor, grad: Tensor, values: Tensor, basis: str, channel_dim: int, replicated: bool
+    x: Tensor,
+    grad: Tensor,
+    values: Tensor,
+    kind: str,
+    nodes: int,
+    left: float,
+    right: float,
+    channel_dim: int,
+    replicated: bool,
 ) -> tuple[Tensor, Tensor]:
     """The gradients of x and of the values."""
-    return kernels.gradients(x, grad, values, basis_from_key(basis), channel_dim, replicated)
+    return kernels.gradients(x, grad, values, _basis(values, kind, nodes, left, right), channel_dim, replicated)
 
 
 @evaluate.register_fake
-def _(x: Tensor, values: Tensor, basis: str, channel_dim: int, replicated: bool) -> Tensor:
+def _(
+    x: Tensor, values: Tensor, kind: str, nodes: int, left: float, right: float, channel_dim: int, replicated: bool
+) -> Tensor:
     return torch.empty_like(x)
 
 
 @gradients.register_fake
-def _(x: Tensor, grad: Tensor, values: Tensor, basis: str, channel_dim: int, replicated: bool) -> tuple[Tensor, Tensor]:
+def _(
+    x: Tensor,
+    grad: Tensor,
+    values: Tensor,
+    kind: str,
+    nodes: int,
+    left: float,
+    right: float,
+    channel_dim: int,
+    replicated: bool,
+) -> tuple[Tensor, Tensor]:
     return torch.empty_like(x), torch.empty_like(values)
 
 
 def _keep(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-    x, values, ctx.basis, ctx.channel_dim, ctx.replicated = inputs
+    x, values, *ctx.choices = inputs
     ctx.save_for_backward(x, values)
 
 
 def _backward(ctx: Any, grad: Tensor) -> Any:
     x, values = ctx.saved_tensors
-    return *gradients(x, grad, values, ctx.basis, ctx.channel_dim, ctx.replicated), None, None, None
+    return *gradients(x, grad, values, *ctx.choices), None, None, None, None, None, None
 
 
 evaluate.register_autograd(_backward, setup_context=_keep)

@@ -15,7 +15,7 @@ from chebact.autograd import evaluate
 from chebact.basis import Basis, basis_of
 from chebact.checks import Interval, degree_of, float_tensor, interval_of, regression_nodes_of, tails_of
 from chebact.kernels import evaluate as run_kernel
-from chebact.kernels.reference import broadcast, plain
+from chebact.kernels.reference import broadcast, differentiable, plain
 
 _REAL = frozenset((torch.float64, torch.float32, torch.bfloat16, torch.float16))
 _OWN_TYPES = (torch.Tensor, torch.nn.Parameter)
@@ -44,6 +44,11 @@ def chebyshev_lagrange(
             [ 0.0000,  2.0000]])
     """
     check_tensors(x, values, "values")
+    if torch.compiler.is_compiling() and not torch.compiler.is_exporting() and forward_ad._current_level < 0:
+        # in a graph under construction the interval may have no value yet
+        axis = channel_axis(x, values, channel_dim, values.dim() == 3, "values")
+        count = regression_nodes_of(regression_nodes, values.shape[-1] - 1) if tails == "regression" else 2
+        return _in_graph(x, values, tails_of(tails), count, interval, axis)
     basis = make_basis(values.shape[-1] - 1, tails, regression_nodes, interval)
     return apply_basis(x, values, basis, channel_dim, "values")
 
@@ -104,13 +109,26 @@ def apply_basis(
     if torch.compiler.is_exporting() or type(x) not in _OWN_TYPES:
         return _in_plain_torch(x, values, basis, axis, replicated)
     if torch.compiler.is_compiling():
-        result: torch.Tensor = compiled.evaluate(x, values, basis.key, axis, replicated)
-        return result
+        if (
+            forward_ad._current_level >= 0
+        ):  # a registered operator has no forward derivative, and torch takes it for zero
+            return _in_plain_torch(x, values, basis, axis, replicated)
+        kind = basis.tails if basis.parameters == "values" else "chebyshev"
+        return _in_graph(x, values, kind, basis.regression_nodes, basis.interval, axis)
     if _forward_over_forward():
         return _in_plain_torch(x, values, basis, axis, replicated)
     if _nothing_is_recorded(x, values):
         return run_kernel(x, values, basis, axis, replicated, inplace=inplace)
     return evaluate(x, values, basis, axis, replicated)
+
+
+def _in_graph(
+    x: torch.Tensor, values: torch.Tensor, kind: str, nodes: int, interval: Interval, axis: int
+) -> torch.Tensor:
+    """One call in the graph of torch.compile."""
+    left, right = interval
+    result: torch.Tensor = compiled.evaluate(x, values, kind, nodes, left, right, axis, values.dim() == 3)
+    return result
 
 
 def _nothing_is_recorded(x: torch.Tensor, values: torch.Tensor) -> bool:
@@ -184,4 +202,5 @@ def channel_axis(x: torch.Tensor, values: torch.Tensor, channel_dim: Any, replic
 def _in_plain_torch(x: torch.Tensor, values: torch.Tensor, basis: Basis, axis: int, replicated: bool) -> torch.Tensor:
     """The formula in operations that torch.export, ONNX and tensor subclasses understand."""
     dtype = torch.promote_types(torch.promote_types(x.dtype, values.dtype), torch.float32)
-    return plain(x.to(dtype), broadcast(x, values.to(dtype), axis, replicated), basis).to(x.dtype)
+    formula = differentiable if torch.compiler.is_exporting() else plain
+    return formula(x.to(dtype), broadcast(x, values.to(dtype), axis, replicated), basis).to(x.dtype)

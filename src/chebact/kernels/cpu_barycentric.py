@@ -55,7 +55,6 @@ from chebact.kernels.lanes import (
 
 HEADER = 3  # the constants begin with left end, right end and the number that stands for a difference of zero
 LINES = 4
-LEVEL = 16
 
 
 @jit
@@ -106,26 +105,28 @@ def in_columns(columns, table, first, count, repeat, numbers):
 
 
 @jit
+def compensated(total, term):
+    """The sum, and what of `term` was lost in it, to be taken from the next term."""
+    grown = total + term
+    return grown, (grown - total) - term
+
+
+@jit
 def value_of(v, constants, ends, rows, at, step, by_rows, terms):
-    """The pieces at v. Sums go up in three levels of sixteen: a thousand terms in a row would lose digits."""
+    """The pieces at v. Kahan's sums: a thousand terms in a row would lose digits."""
     left, right, tiny = ends
     c = held(v, left, right)
     zero = tiny - tiny
     above, below, hit = zero, zero, zero
     found = less(tiny, tiny)
-    for third in range(0, terms, LEVEL * LEVEL):
-        above_2, below_2 = zero, zero
-        for second in range(third, min(third + LEVEL * LEVEL, terms), LEVEL):
-            above_1, below_1 = zero, zero
-            for j in range(second, min(second + LEVEL, terms)):
-                y = splat(load_one(rows, at + j)) if by_rows else load(rows, at + j * step)
-                q, here = quotient(c, constants, j, terms, tiny)
-                above_1 = fma(q, y, above_1)
-                below_1 = below_1 + q
-                hit = choose(here, y, hit)
-                found = either(found, here)
-            above_2, below_2 = above_2 + above_1, below_2 + below_1
-        above, below = above + above_2, below + below_2
+    lost_above, lost_below = zero, zero
+    for j in range(terms):
+        y = splat(load_one(rows, at + j)) if by_rows else load(rows, at + j * step)
+        q, here = quotient(c, constants, j, terms, tiny)
+        above, lost_above = compensated(above, fma(q, y, zero - lost_above))
+        below, lost_below = compensated(below, q - lost_below)
+        hit = choose(here, y, hit)
+        found = either(found, here)
     lines = four_splat(rows, at + terms) if by_rows else four_columns(rows, at + terms * step, step)
     return with_lines(choose(found, hit, above / below), v, left, right, lines)
 
@@ -158,18 +159,13 @@ def slope_and_sums(v, g, slope_rows, at, step, by_rows, constants, ends, terms, 
     zero = tiny - tiny
     c = held(v, left, right)
     above, below = zero, zero
-    for third in range(0, terms, LEVEL * LEVEL):
-        above_2, below_2 = zero, zero
-        for second in range(third, min(third + LEVEL * LEVEL, terms), LEVEL):
-            above_1, below_1 = zero, zero
-            for j in range(second, min(second + LEVEL, terms)):
-                d = splat(load_one(slope_rows, at + j)) if by_rows else load(slope_rows, at + j * step)
-                q, _ = quotient(c, constants, j, terms, tiny)
-                above_1 = fma(q, d, above_1)
-                below_1 = below_1 + q
-                store(quotients, j * WIDTH, q)
-            above_2, below_2 = above_2 + above_1, below_2 + below_1
-        above, below = above + above_2, below + below_2
+    lost_above, lost_below = zero, zero
+    for j in range(terms):
+        d = splat(load_one(slope_rows, at + j)) if by_rows else load(slope_rows, at + j * step)
+        q, _ = quotient(c, constants, j, terms, tiny)
+        above, lost_above = compensated(above, fma(q, d, zero - lost_above))
+        below, lost_below = compensated(below, q - lost_below)
+        store(quotients, j * WIDTH, q)
     on_left, on_right = less(left, v), less(v, right)
     share = choose(on_left, choose(on_right, g, zero), zero)
     inverse = (tiny / tiny) / below  # the basis functions first: a small g over a large sum would lose its digits

@@ -18,7 +18,7 @@ from chebact.kernels.lanes import WIDTH, load_one, splat, store
 
 LONG_ROW = 16  # from this length on one channel's row fills the lanes; below it, neighbouring channels share them
 
-RUN = 256  # terms that a lane adds up before the sum goes on in float64
+RUN = 100  # terms that a lane adds up before the sum goes on in float64
 
 jit: Any = numba.njit(error_model="numpy", nogil=True)
 

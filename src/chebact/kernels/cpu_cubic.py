@@ -276,15 +276,16 @@ def backward_columns(
                 lanes_to_parameters(result, a, matrix, at, terms)
     for at in range(whole, length):
         s = ten_of(tables, at // repeat * TABLE_LENGTH)
-        b = (zero, zero, zero, zero, zero, zero, zero, zero)
-        for row in range(rows):
-            i = start + row * step + at
-            w, f = load_one(x, i), load_one(g, i)
-            e = inside(w, ends)
-            n = position(e, place, plain)
-            store(out, i, f * slope(w, n, s, ends, smooth))
-            b = add(b, w, e, n, f, zero, ends, joined)
-        add_numbers(sums, at // repeat, b)
+        for begin in range(0, rows, RUN):
+            b = (zero, zero, zero, zero, zero, zero, zero, zero)
+            for row in range(begin, min(begin + RUN, rows)):
+                i = start + row * step + at
+                w, f = load_one(x, i), load_one(g, i)
+                e = inside(w, ends)
+                n = position(e, place, plain)
+                store(out, i, f * slope(w, n, s, ends, smooth))
+                b = add(b, w, e, n, f, zero, ends, joined)
+            add_numbers(sums, at // repeat, b)
 
 
 def programs(dtype: Any, edition: int, plain: bool, tailed: bool, joined: bool, smooth: bool) -> dict[str, Any]:

@@ -45,16 +45,19 @@ def _by_channel(values: torch.Tensor, sizes: Sizes) -> torch.Tensor:
     return values.reshape(sizes.replicas, sizes.channels, values.shape[-1])
 
 
-def plain(x: torch.Tensor, values: torch.Tensor, basis: Basis) -> torch.Tensor:
-    """sigma(x); the last axis of `values` holds the degree + 1 parameters, the others broadcast against x."""
+def plain(x: torch.Tensor, values: torch.Tensor, basis: Basis, *, through: bool = False) -> torch.Tensor:
+    """sigma(x); the last axis of `values` holds the degree + 1 parameters, the others broadcast against x.
+
+    `through`: at a node the exact height comes as a correction without a derivative, so autograd sees the polynomial.
+    """
     numbers = list((values.double() @ _matrix(_rows(basis).T, x.device)).to(x.dtype).unbind(-1))
     k = basis.constants(_numpy_type(x.dtype))
     held = x if not basis.has_tails else x.clamp(k.left, k.right)
     if basis.by_powers:
-        inside = _at_nodes(_horner(_position(held, k), numbers[:4]), x, k.between, numbers[8:])
+        inside = _at_nodes(_horner(_position(held, k), numbers[:4]), x, k.between, numbers[8:], through)
         if basis.has_tails:
             return _with_lines(inside, x, k, numbers[4:8])
-        return _at_nodes(inside, x, (k.high[-1], k.high[0]), [numbers[4], numbers[6]])
+        return _at_nodes(inside, x, (k.high[-1], k.high[0]), [numbers[4], numbers[6]], through)
     heights = numbers[: basis.degree + 1]
     if basis.has_tails:
         return _with_lines(_at_nodes(_barycentric(held, heights, k), held, k.high, heights), x, k, numbers[-4:])
@@ -63,6 +66,14 @@ def plain(x: torch.Tensor, values: torch.Tensor, basis: Basis) -> torch.Tensor:
     series = numbers[basis.degree + 1 :]
     outside = sum((c * t for c, t in zip(series, _growing(x, basis), strict=True)), torch.zeros_like(x))
     return torch.where(near == x, inside, outside)
+
+
+def differentiable(x: torch.Tensor, values: torch.Tensor, basis: Basis) -> torch.Tensor:
+    """As `plain`, for an exported graph: autograd through it gives the formula's derivative in x, at the nodes too."""
+    if basis.by_powers:
+        return plain(x, values, basis, through=True)
+    still = x.detach()
+    return plain(still, values, basis) + (x - still) * plain(still, values.detach(), basis.derivative())
 
 
 def broadcast(x: torch.Tensor, values: torch.Tensor, axis: int, replicated: bool) -> torch.Tensor:
@@ -165,11 +176,16 @@ def _quotient(x: torch.Tensor, j: int, k: Constants) -> torch.Tensor:
     return k.weights[j] / torch.where(difference.abs() < k.tiny, k.tiny, difference)
 
 
-def _at_nodes(value: torch.Tensor, x: torch.Tensor, places: tuple[float, ...], heights: Numbers) -> torch.Tensor:
+def _at_nodes(
+    value: torch.Tensor, x: torch.Tensor, places: tuple[float, ...], heights: Numbers, through: bool = False
+) -> torch.Tensor:
     for place, height in zip(places, heights, strict=True):
-        if not math.isnan(place):
-            # a correction that has no derivative: exported code is differentiated as it stands here
+        if math.isnan(place):
+            continue
+        if through:
             value = value + torch.where(x == place, height - value, torch.zeros_like(value)).detach()
+        else:
+            value = torch.where(x == place, height, value)
     return value
 
 
