@@ -77,7 +77,7 @@ class _Plan:
 
     def __init__(self, basis: Basis, sizes: Sizes, dtype: torch.dtype) -> None:
         blocks = _blocks(sizes)
-        self.tasks, self.head = blocks[-1], (0, blocks[-1], *sizes, *blocks[:6])
+        self.tasks, self.head = blocks[-1], (blocks[-1], *sizes, *blocks[:6])
         work = sizes[0] * sizes[1] * sizes[2] * sizes[3] * (1 if basis.by_powers else basis.degree)
         self.serial = work < SERIAL_BELOW or self.tasks == 1
         sums = 8 if basis.by_powers else basis.degree + 5
@@ -92,14 +92,16 @@ class _Plan:
 
     def run(self, step: str, x: int, grad: int, out: int, table: int, slopes: int, partial: int, result: int) -> None:
         """Call the compiled loop, on as many threads as pay."""
-        block = _Block(*self.head, x, grad, out, table, slopes, *self.middle, partial, result, self.degree)
         serial = self.serial or step == "finish"
         threads = 1 if serial else min(available_threads(), self.tasks)
+        counters = (ctypes.c_int64 * (threads + 1))()
+        place = (*self.head, x, grad, out, table, slopes, *self.middle, partial, result, self.degree, threads)
+        block = _Block(ctypes.addressof(counters), *place)
         _program(step, *self.kind).run(ctypes.addressof(block), threads)
 
 
 _plan = lru_cache(maxsize=4096)(_Plan)
-_Block = ctypes.c_int64 * 22  # the integers that a compiled loop reads, in the order that `cpu_code` names
+_Block = ctypes.c_int64 * 23  # the integers that a compiled loop reads, in the order that `cpu_code` names
 
 
 @lru_cache(maxsize=1024)

@@ -15,6 +15,7 @@ from numba import carray, float64, int64
 from chebact.kernels.cpu_code import (
     CHANNELS,
     CONSTANTS,
+    COUNTERS,
     DEGREE,
     GRAD,
     INNER,
@@ -29,12 +30,12 @@ from chebact.kernels.cpu_code import (
     RUN,
     SLOPES,
     TABLE,
-    TASKS,
     X,
     clear,
     jit,
     keep_alive,
     lane_sum,
+    next_task,
     partial_start,
     task_bounds,
 )  # fmt: skip
@@ -194,7 +195,7 @@ def programs(dtype: Any, edition: int) -> dict[str, Any]:
 
     def forward(address: Any) -> None:
         edition  # noqa: B018  # a mention makes it part of the key that the compiled code is kept under
-        block = carray(pointer(address, int64), 22)
+        block = carray(pointer(address, int64), 23)
         x, out = pointer(block[X], dtype), pointer(block[OUT], dtype)
         table, constants = pointer(block[TABLE], dtype), pointer(block[CONSTANTS], dtype)
         ends = (splat(load_one(constants, 0)), splat(load_one(constants, 1)), splat(load_one(constants, 2)))
@@ -202,9 +203,10 @@ def programs(dtype: Any, edition: int) -> dict[str, Any]:
         numbers = terms + LINES
         room_array = numpy.empty(WIDTH, dtype)
         room = pointer(room_array.ctypes.data, dtype)
+        worker, turn = next_ticket(block[COUNTERS]), 0
         while True:
-            task = next_ticket(address)
-            if task >= block[TASKS]:
+            task, turn = next_task(block, worker, turn)
+            if task < 0:
                 break
             r, o0, o1, c0, c1, i0, i1 = task_bounds(block, task)
             if inner >= LONG_ROW:
@@ -237,7 +239,7 @@ def programs(dtype: Any, edition: int) -> dict[str, Any]:
 
     def backward(address: Any) -> None:
         edition  # noqa: B018  # a mention makes it part of the key that the compiled code is kept under
-        zero, block = dtype(0), carray(pointer(address, int64), 22)
+        zero, block = dtype(0), carray(pointer(address, int64), 23)
         x, g, out = pointer(block[X], dtype), pointer(block[GRAD], dtype), pointer(block[OUT], dtype)
         slopes, constants = pointer(block[SLOPES], dtype), pointer(block[CONSTANTS], dtype)
         partial = pointer(block[PARTIAL], float64)
@@ -248,9 +250,10 @@ def programs(dtype: Any, edition: int) -> dict[str, Any]:
         room = pointer(room_array.ctypes.data, dtype)
         quotients = pointer(room_array.ctypes.data + WIDTH * room_array.itemsize, dtype)
         acc = pointer(room_array.ctypes.data + WIDTH * (1 + terms) * room_array.itemsize, dtype)
+        worker, turn = next_ticket(block[COUNTERS]), 0
         while True:
-            task = next_ticket(address)
-            if task >= block[TASKS]:
+            task, turn = next_task(block, worker, turn)
+            if task < 0:
                 break
             r, o0, o1, c0, c1, i0, i1 = task_bounds(block, task)
             first = partial_start(block, r, o0, i0) + c0
@@ -301,7 +304,7 @@ def programs(dtype: Any, edition: int) -> dict[str, Any]:
 
     def finish(address: Any) -> None:
         edition  # noqa: B018  # a mention makes it part of the key that the compiled code is kept under
-        block = carray(pointer(address, int64), 22)
+        block = carray(pointer(address, int64), 23)
         partial, result = pointer(block[PARTIAL], float64), pointer(block[RESULT], float64)
         channels, numbers = block[CHANNELS], block[DEGREE] + 1 + LINES
         blocks = block[OUTER_BLOCKS] * block[INNER_BLOCKS]

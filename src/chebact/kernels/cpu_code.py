@@ -10,17 +10,34 @@ from typing import Any
 
 import numba
 
-from chebact.kernels.lanes import WIDTH, load_one, splat, store
+from chebact.kernels.lanes import WIDTH, load_one, next_ticket, splat, store
 
 # What the integers of a block are, in their order.
-(TICKET, TASKS, REPLICAS, OUTER, CHANNELS, INNER, OUTER_BLOCK, CHANNEL_BLOCK, INNER_BLOCK, OUTER_BLOCKS, CHANNEL_BLOCKS,
- INNER_BLOCKS, X, GRAD, OUT, TABLE, SLOPES, MATRIX, CONSTANTS, PARTIAL, RESULT, DEGREE) = range(22)  # fmt: skip
+(COUNTERS, TASKS, REPLICAS, OUTER, CHANNELS, INNER, OUTER_BLOCK, CHANNEL_BLOCK, INNER_BLOCK, OUTER_BLOCKS,
+ CHANNEL_BLOCKS, INNER_BLOCKS, X, GRAD, OUT, TABLE, SLOPES, MATRIX, CONSTANTS, PARTIAL, RESULT, DEGREE, PARTS) = range(23)  # fmt: skip
 
 LONG_ROW = 16  # from this length on one channel's row fills the lanes; below it, neighbouring channels share them
 
 RUN = 100  # terms that a lane adds up before the sum goes on in float64
 
 jit: Any = numba.njit(error_model="numpy", nogil=True)
+
+
+@jit
+def next_task(block, worker, turn):
+    """The next task of a worker, or -1; and its turn, to be handed in again.
+
+    The tasks are cut into as many parts as there are workers, and everyone begins with a part of its own, the same in
+    every call: what it computed on is still in its cache. Done with that, it helps the others.
+    """
+    while turn < block[PARTS]:
+        part = (worker + turn) % block[PARTS]
+        first, last = part * block[TASKS] // block[PARTS], (part + 1) * block[TASKS] // block[PARTS]
+        task = first + next_ticket(block[COUNTERS] + 8 * (part + 1))
+        if task < last:
+            return task, turn
+        turn += 1
+    return -1, turn
 
 
 @jit

@@ -15,6 +15,7 @@ from numba import carray, float64, int64
 from chebact.kernels.cpu_code import (
     CHANNELS,
     CONSTANTS,
+    COUNTERS,
     DEGREE,
     GRAD,
     INNER,
@@ -30,11 +31,11 @@ from chebact.kernels.cpu_code import (
     RUN,
     SLOPES,
     TABLE,
-    TASKS,
     X,
     jit,
     keep_alive,
     lane_sum,
+    next_task,
     partial_start,
     task_bounds,
 )  # fmt: skip
@@ -301,14 +302,15 @@ def programs(dtype: Any, edition: int, plain: bool, tailed: bool, joined: bool, 
 
     def forward(address: Any) -> None:
         edition  # noqa: B018  # a mention makes it part of the key that the compiled code is kept under
-        zero, block = dtype(0), carray(pointer(address, int64), 22)
+        zero, block = dtype(0), carray(pointer(address, int64), 23)
         x, out = pointer(block[X], dtype), pointer(block[OUT], dtype)
         parameters, matrix = pointer(block[TABLE], dtype), pointer(block[MATRIX], float64)
         k = constants(pointer(block[CONSTANTS], dtype))
         channels, inner, terms = block[CHANNELS], block[INNER], block[DEGREE] + 1
+        worker, turn = next_ticket(block[COUNTERS]), 0
         while True:
-            task = next_ticket(address)
-            if task >= block[TASKS]:
+            task, turn = next_task(block, worker, turn)
+            if task < 0:
                 break
             r, o0, o1, c0, c1, i0, i1 = task_bounds(block, task)
             by_rows, length = inner >= LONG_ROW, (c1 - c0) * inner
@@ -347,7 +349,7 @@ def programs(dtype: Any, edition: int, plain: bool, tailed: bool, joined: bool, 
 
     def backward(address: Any) -> None:
         edition  # noqa: B018  # a mention makes it part of the key that the compiled code is kept under
-        zero, block = dtype(0), carray(pointer(address, int64), 22)
+        zero, block = dtype(0), carray(pointer(address, int64), 23)
         x, g, out = pointer(block[X], dtype), pointer(block[GRAD], dtype), pointer(block[OUT], dtype)
         parameters = pointer(block[TABLE], dtype)
         slopes, matrix = pointer(block[SLOPES], float64), pointer(block[MATRIX], float64)
@@ -355,9 +357,10 @@ def programs(dtype: Any, edition: int, plain: bool, tailed: bool, joined: bool, 
         k = constants(pointer(block[CONSTANTS], dtype))
         channels, inner, terms = block[CHANNELS], block[INNER], block[DEGREE] + 1
         alone = block[OUTER_BLOCKS] * block[INNER_BLOCKS] == 1
+        worker, turn = next_ticket(block[COUNTERS]), 0
         while True:
-            task = next_ticket(address)
-            if task >= block[TASKS]:
+            task, turn = next_task(block, worker, turn)
+            if task < 0:
                 break
             r, o0, o1, c0, c1, i0, i1 = task_bounds(block, task)
             count = c1 - c0
@@ -411,7 +414,7 @@ def programs(dtype: Any, edition: int, plain: bool, tailed: bool, joined: bool, 
 
     def finish(address: Any) -> None:
         edition  # noqa: B018  # a mention makes it part of the key that the compiled code is kept under
-        block = carray(pointer(address, int64), 22)
+        block = carray(pointer(address, int64), 23)
         partial, result = pointer(block[PARTIAL], float64), pointer(block[RESULT], dtype)
         matrix = pointer(block[MATRIX], float64)
         channels, terms = block[CHANNELS], block[DEGREE] + 1
