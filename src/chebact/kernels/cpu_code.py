@@ -14,7 +14,8 @@ from chebact.kernels.lanes import WIDTH, load_one, next_ticket, splat, store
 
 # What the integers of a block are, in their order.
 (COUNTERS, TASKS, REPLICAS, OUTER, CHANNELS, INNER, OUTER_BLOCK, CHANNEL_BLOCK, INNER_BLOCK, OUTER_BLOCKS,
- CHANNEL_BLOCKS, INNER_BLOCKS, X, GRAD, OUT, TABLE, SLOPES, MATRIX, CONSTANTS, PARTIAL, RESULT, DEGREE, PARTS) = range(23)  # fmt: skip
+ CHANNEL_BLOCKS, INNER_BLOCKS, X, GRAD, OUT, TABLE, SLOPES, MATRIX, CONSTANTS, PARTIAL, RESULT, DEGREE,
+ PARTS) = range(23)  # fmt: skip
 
 LONG_ROW = 16  # from this length on one channel's row fills the lanes; below it, neighbouring channels share them
 
