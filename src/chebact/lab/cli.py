@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from cyclopts import App, CycloptsError
 
@@ -17,7 +18,7 @@ app = App(
     suppress_keyboard_interrupt=False,  # run_command says what becomes of the work
 )
 run = App(name="run", help="Run an experiment; what its results folder already holds is not run again.")
-report = App(name="report", help="Show what the records of an experiment give.")
+report = App(name="report", help="Show what the records give: tables, and one page with everything.")
 bench = App(name="bench", help="Measure what the activations cost, and show what was measured.")
 app.command(run)
 app.command(report)
@@ -28,8 +29,12 @@ run.command("chebact.lab.commands.synthetic:run", name="synthetic", help=TRAIN)
 report.command(
     "chebact.lab.commands.synthetic:report",
     name="synthetic",
-    help="The synthetic tables, each cell beside the published one.",
+    help="The synthetic tables, each cell beside the published one, and the page with the figures.",
 )
+report.command("chebact.lab.commands.report:everything", name="all", help="The page of all experiments.")
+report.command("chebact.lab.commands.report:clinical", name="clinical", help="The page of the clinical experiment.")
+report.command("chebact.lab.commands.report:images", name="images", help="The page of the image experiments.")
+report.command("chebact.lab.commands.report:pictures", name="pictures", help="The pictures of the README.")
 app.command(
     "chebact.lab.commands.synthetic:reproduce", name="reproduce", help="Train the synthetic tables anew and show them."
 )
@@ -38,6 +43,22 @@ bench.command("chebact.lab.commands.bench:page", name="page")
 app.command(
     "chebact.lab.commands.kernels:show", name="kernels", help="Show every kernel: whether it runs here, and why not."
 )
+
+
+@report.default
+def report_all(*, results: Path = Path("results"), output: Path = Path("report")) -> None:
+    """What `chebact report` does without another word: the same as `chebact report all`.
+
+    Parameters
+    ----------
+    results
+        Folder of the records of all experiments.
+    output
+        Folder to write index.html into.
+    """
+    from chebact.lab.commands.report import everything
+
+    everything(results=results, output=output)
 
 
 def run_command(arguments: Sequence[str] | None = None) -> int:

@@ -50,7 +50,8 @@ class Drawing:
     def join(self, x: float, y: float, sign: str) -> None:
         """The circle in which a shortcut meets what it went around; y is its middle."""
         self.pieces.append(
-            f'<circle cx="{x:g}" cy="{y:g}" r="9" style="fill: var(--paper); stroke: var(--second); stroke-width: 1.4"/>'
+            f'<circle cx="{x:g}" cy="{y:g}" r="9" '
+            'style="fill: var(--paper); stroke: var(--second); stroke-width: 1.4"/>'
         )
         self.text(x, y + 4, sign)
 
@@ -69,7 +70,7 @@ class Drawing:
             f'<svg class="plot" role="img" aria-label="{escape(self.alt)}" viewBox="0 0 {self.width} {self.height}" '
             f'width="{self.width}" height="{self.height}"><defs>{heads}</defs>{"".join(self.pieces)}</svg>'
         )
-        return Panel(svg, self.alt)
+        return Panel(svg, self.alt, self.width)
 
 
 def stack(drawing: Drawing, x: float, y: float, width: float, labels: list[tuple[str, str]]) -> float:

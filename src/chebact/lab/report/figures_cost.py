@@ -8,7 +8,7 @@ from chebact.lab.bench.ops import Row
 from chebact.lab.bench.page import label
 from chebact.lab.report.figures_synthetic import plain_log
 from chebact.lab.report.parts import Key, Panel
-from chebact.lab.report.theme import LIGHT, as_inline, canvas
+from chebact.lab.report.theme import LIGHT, as_panel, canvas
 
 __all__ = ["COST_KEYS", "activation_panel", "degree_panel"]
 
@@ -40,7 +40,7 @@ def degree_panel(rows: Sequence[Row], case: str, layout: str, name: str) -> Pane
     alt = f"Forward and backward at {case} as a multiple of ReLU: " + ", ".join(
         f"degree {degree} {time:.2f}" for degree, time in zip(degrees, times, strict=True)
     )
-    return Panel(as_inline(axes, name, alt), alt)
+    return as_panel(axes, name, alt)
 
 
 def activation_panel(rows: Sequence[Row], case: str, layout: str, name: str) -> Panel:
@@ -64,4 +64,4 @@ def activation_panel(rows: Sequence[Row], case: str, layout: str, name: str) -> 
     alt = f"Forward and backward at {case} as a multiple of ReLU: " + ", ".join(
         f"{label(row)} {row.training:.2f}" for row in own
     )
-    return Panel(as_inline(axes, name, alt), alt)
+    return as_panel(axes, name, alt)

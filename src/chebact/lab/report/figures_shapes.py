@@ -10,7 +10,7 @@ import torch
 
 from chebact.functional import chebyshev_lagrange
 from chebact.lab.report.parts import Key, Panel
-from chebact.lab.report.theme import LIGHT, as_inline, canvas
+from chebact.lab.report.theme import LIGHT, as_panel, canvas
 from chebact.nodes import nodes
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def shapes_in(kept: Mapping[str, Any], *, before: bool = False) -> list[list[Sha
     build["interval"] = tuple(kept["interval"])
     found = []
     for index, layer in enumerate(kept["layers"]):
-        title = "last σ" if layer["layer"] == "last_activation" else f"σ{index + 1}"
+        title = "last σ" if layer["layer"] == "last_activation" else f"σ {index + 1}"
         rows = layer["start"] if before else layer["values"]
         inputs = [None] * len(rows) if before else layer["inputs"]
         found.append(
@@ -74,7 +74,7 @@ def shape_panel(shape: Shape, name: str, *, size: tuple[int, int] = SIZE) -> Pan
     """One activation as a drawing of its own."""
     with canvas(*size, margins=MARGINS) as axes:
         draw_shape(axes, shape)
-    return Panel(as_inline(axes, name, said(shape)), said(shape))
+    return as_panel(axes, name, said(shape))
 
 
 def draw_shape(axes: Axes, shape: Shape) -> None:
@@ -116,7 +116,7 @@ def frame(axes: Axes, low: float, high: float, ends: tuple[float, float]) -> Non
     middle = (high + low) / 2
     axes.set_ylim(min(low, middle - 0.1) - 0.42 * height, max(high, middle + 0.1) + 0.1 * height)
     axes.set_xlim(*ends)
-    axes.xaxis.set_major_locator(MaxNLocator(5))
+    axes.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
     axes.yaxis.set_major_locator(MaxNLocator(4))
     axes.grid(axis="y")
 

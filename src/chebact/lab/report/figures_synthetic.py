@@ -11,7 +11,7 @@ import torch
 from chebact.data.synthetic import DATASETS, RecipeForm, plotted_slice
 from chebact.lab.published import published
 from chebact.lab.report.parts import Key, Panel
-from chebact.lab.report.theme import LIGHT, as_inline, canvas
+from chebact.lab.report.theme import LIGHT, as_panel, canvas
 from chebact.lab.spec import stream
 from chebact.lab.stats import summarize
 from chebact.lab.store import Record
@@ -67,7 +67,7 @@ def slice_panel(record: Record, name: str) -> Panel:
     recipe, model = DATASETS[spec["dataset"]], ARCHITECTURES[spec["model"]].title
     colour = "learned" if spec["model"].startswith("cl") else "other"
     predicted, rmse = record.results["slice"], record.results["seeds"][0]["rmse"]
-    with canvas(*SLICE_SIZE, margins=(38, 6, 26, 26)) as axes:
+    with canvas(*SLICE_SIZE, margins=(38, 12, 26, 26)) as axes:
         x, truth, noisy = noisy_slice(spec["dataset"], spec["recipes"], spec["noise"], len(predicted))
         axes.plot(x, noisy, ".", ms=3.2, color=LIGHT["faint"])
         axes.plot(x, truth, color=LIGHT["ink"], lw=1, ls=(0, (4, 2)), zorder=4)
@@ -78,12 +78,13 @@ def slice_panel(record: Record, name: str) -> Panel:
         axes.set_title(said.removeprefix("RMSE "), loc="right", fontweight="normal", fontsize=10, color=LIGHT["muted"])
         axes.set_xlim(-1, 1)
         axes.grid(axis="y")
+        axes.set_xticks([-1, -0.5, 0, 0.5, 1], ["−1", "−0.5", "0", "0.5", "1"])
         few_ticks(axes, 4)
     alt = (
         f"{recipe.title} along x0 from -1 to 1: the prediction of {model} over the true function and points with noise "
         f"of {spec['noise']:g}; {said} on the test points."
     )
-    return Panel(as_inline(axes, name, alt), alt)
+    return as_panel(axes, name, alt)
 
 
 def noisy_slice(
@@ -99,7 +100,7 @@ def interval_panel(records: Sequence[Record], dataset: str, noise: float, name: 
     """A row a model: its seeds, mean and deviation, and the published mean and deviation below."""
     rows = {record.spec["model"]: record for record in records}
     models = [model for model in ARCHITECTURES if model in rows]
-    with canvas(*INTERVAL_SIZE, margins=(104, 16, 32, 26)) as axes:
+    with canvas(*INTERVAL_SIZE, margins=(102, 52, 32, 26)) as axes:
         axes.set_xscale("log")
         shown = [draw_interval(axes, rows[model], place) for place, model in enumerate(models)]
         axes.set_yticks(range(len(models)), [ARCHITECTURES[model].title for model in models])
@@ -114,7 +115,7 @@ def interval_panel(records: Sequence[Record], dataset: str, noise: float, name: 
     alt = f"RMSE on {DATASETS[dataset].title} at noise {noise:g}: " + "; ".join(
         interval_said(rows[model]) for model in models
     )
-    return Panel(as_inline(axes, name, alt), alt)
+    return as_panel(axes, name, alt)
 
 
 def draw_interval(axes: Axes, record: Record, place: int) -> list[float]:
@@ -165,7 +166,7 @@ def say_nan(axes: Axes, record: Record, place: int) -> None:
     words += [(f"{theirs.nan}/10 NaN", "other", 0.22)] if theirs is not None and theirs.nan else []
     for text, colour, shift in words:
         axes.text(
-            1, place + shift, text, transform=axes.get_yaxis_transform(), ha="right", va="center",
+            1.02, place + shift, text, transform=axes.get_yaxis_transform(), va="center",
             fontsize=8.5, color=LIGHT[colour],
         )  # fmt: skip
 
@@ -200,7 +201,7 @@ def curve_panel(records: Sequence[Record], dataset: str, name: str) -> Panel:
     alt = f"Training loss on {DATASETS[dataset].title}; at the end " + ", ".join(
         f"{title} {number(value)}" for title, value in last.items()
     )
-    return Panel(as_inline(axes, name, alt), alt)
+    return as_panel(axes, name, alt)
 
 
 def finite(curve: Mapping[str, Sequence[Any]]) -> list[tuple[int, float]]:
@@ -220,5 +221,4 @@ def plain_log(axes: Axes) -> None:
 def few_ticks(axes: Axes, count: int) -> None:
     from matplotlib.ticker import MaxNLocator
 
-    axes.xaxis.set_major_locator(MaxNLocator(count))
     axes.yaxis.set_major_locator(MaxNLocator(count))

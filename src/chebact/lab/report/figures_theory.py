@@ -11,7 +11,7 @@ import torch
 
 from chebact.lab.report.figures_synthetic import plain_log
 from chebact.lab.report.parts import Key, Panel
-from chebact.lab.report.theme import LIGHT, as_inline, canvas
+from chebact.lab.report.theme import LIGHT, as_panel, canvas
 from chebact.nodes import nodes
 from chebact.polynomial import error_bound, polynomial
 
@@ -96,7 +96,7 @@ def bound_panel(function: Function, name: str) -> Panel:
         f"Largest error of the polynomial through the nodes for {function.words}: {errors[0]:.2g} at degree 1, "
         f"{errors[2]:.2g} at degree 3, {errors[9]:.2g} at degree 10, {errors[-1]:.2g} at degree {DEGREES[-1]}"
     )
-    return Panel(as_inline(axes, name, alt), alt)
+    return as_panel(axes, name, alt)
 
 
 def limit(axes: Axes, errors: list[float]) -> None:

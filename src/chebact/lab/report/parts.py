@@ -55,6 +55,7 @@ class Panel:
 
     svg: str
     alt: str
+    width: int  # in pixels, as drawn
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,12 @@ class Picture:
     caption: str
     panels: tuple[Panel, ...]
     keys: tuple[Key, ...] = ()
+
+    @property
+    def column(self) -> int:
+        """The least width of a column where all panels are of one width, in pixels; 0 where they are not."""
+        widths = {panel.width for panel in self.panels}
+        return round(0.93 * widths.pop()) if len(widths) == 1 else 0
 
 
 @dataclass(frozen=True)

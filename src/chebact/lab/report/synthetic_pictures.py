@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from chebact.data.synthetic import DATASETS
 from chebact.lab.report.figures_shapes import SHAPE_KEYS, shape_panel, shapes_in
@@ -20,6 +21,7 @@ from chebact.lab.store import Record
 __all__ = ["all_pictures", "shapes_blocks"]
 
 SUBJECT = "cl-extrapolate"
+SHOWN = "gravity"  # whose activations stand for all
 QUIET, LOUD = 0.01, 0.04
 
 
@@ -51,14 +53,15 @@ def shapes_blocks(records: Sequence[Record], form: str) -> list[Block]:
             )
         ]
     own.sort(key=lambda record: list(DATASETS).index(record.spec["dataset"]))
+    first = next((record for record in own if record.spec["dataset"] == SHOWN), own[0])
     caption = (
         "Learned activations before training (the first two) and after it (the next two): channels 1 and 2 of the "
         "last "
-        f"activation of the CL-extrapolate network that learned {title_of(own[0])}, seed 0. All values start at "
+        f"activation of the CL-extrapolate network that learned {title_of(first)}, seed 0. All values start at "
         "zero. The "
         "paper's first figure shows the same for CIFAR-10."
     )
-    picture = Picture(f"before-after-{form}", caption, tuple(before_and_after(own[0], f"ba-{form}")), SHAPE_KEYS)
+    picture = Picture(f"before-after-{form}", caption, tuple(before_and_after(first, f"ba-{form}")), SHAPE_KEYS)
     rest = tuple(
         Picture(
             f"shapes-{form}-{record.spec['dataset']}",
@@ -80,7 +83,7 @@ def before_and_after(record: Record, name: str) -> list[Panel]:
     """The last activation's kept channels before training, then after it."""
     kept = record.results["activations"]
     return [
-        shape_panel(shape, f"{name}-{when}-{index}")
+        shape_panel(replace(shape, title=f"{when}: channel {index + 1}"), f"{name}-{when}-{index}")
         for when, before in (("before", True), ("after", False))
         for index, shape in enumerate(shapes_in(kept, before=before)[-1])
     ]

@@ -13,11 +13,13 @@ from contextlib import contextmanager
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from chebact.lab.report.parts import Panel
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["DARK", "LIGHT", "PAGE_DARK", "PAGE_LIGHT", "as_file", "as_inline", "canvas"]
+__all__ = ["DARK", "LIGHT", "PAGE_DARK", "PAGE_LIGHT", "as_file", "as_panel", "canvas", "sheet"]
 
 LIGHT = {
     "paper": "#fdfdfb",
@@ -96,6 +98,18 @@ def canvas(width: int, height: int, *, margins: tuple[int, int, int, int] = (40,
         yield figure.add_axes(box)
 
 
+@contextmanager
+def sheet(width: int, height: int, rows: int, columns: int) -> Iterator[tuple[Figure, list[list[Axes]]]]:
+    """A grid of axes on one figure of so many pixels, for a file of its own."""
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    with rc_context(settings()):
+        figure = Figure(figsize=(width / DPI, height / DPI), dpi=DPI)
+        figure.subplots_adjust(0.05, 0.08, 0.985, 0.92, wspace=0.26, hspace=0.38)
+        yield figure, figure.subplots(rows, columns, squeeze=False).tolist()
+
+
 def settings() -> Any:
     """matplotlib's parameters within a drawing."""
     return {
@@ -125,7 +139,7 @@ def settings() -> Any:
     }
 
 
-def as_inline(axes: Axes, name: str, alt: str) -> str:
+def as_panel(axes: Axes, name: str, alt: str) -> Panel:
     """The axes' figure for the page: an <svg> whose colours are variables and whose ids begin with its own name."""
     figure = axes.get_figure(root=True)
     assert figure is not None
@@ -142,7 +156,7 @@ def as_inline(axes: Axes, name: str, alt: str) -> str:
         f'<svg class="plot" role="img" aria-label="{escape(alt)}" viewBox="0 0 {width} {height}" width="{width}" '
         f'height="{height}" xmlns:xlink="http://www.w3.org/1999/xlink">'
     )
-    return head + re.sub(r">\s+<", "><", body).strip()
+    return Panel(head + re.sub(r">\s+<", "><", body).strip(), alt, width)
 
 
 def as_file(figure: Figure, name: str, colours: dict[str, str]) -> bytes:
