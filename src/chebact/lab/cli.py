@@ -30,6 +30,14 @@ report.command(
     name="synthetic",
     help="The synthetic tables, each cell beside the published one.",
 )
+run.command(
+    "chebact.lab.commands.clinical:run",
+    name="clinical",
+    help="Train what is missing of the clinical experiment, on generated data or on your own table of recordings.",
+)
+report.command(
+    "chebact.lab.commands.clinical:report", name="clinical", help="The clinical tables, with the tests between models."
+)
 app.command(
     "chebact.lab.commands.synthetic:reproduce", name="reproduce", help="Train the synthetic tables anew and show them."
 )
