@@ -32,9 +32,18 @@ report.command(
     help="The synthetic tables, each cell beside the published one, and the page with the figures.",
 )
 report.command("chebact.lab.commands.report:everything", name="all", help="The page of all experiments.")
-report.command("chebact.lab.commands.report:clinical", name="clinical", help="The page of the clinical experiment.")
 report.command("chebact.lab.commands.report:images", name="images", help="The page of the image experiments.")
 report.command("chebact.lab.commands.report:pictures", name="pictures", help="The pictures of the README.")
+run.command(
+    "chebact.lab.commands.clinical:run",
+    name="clinical",
+    help="Train what is missing of the clinical experiment, on generated data or on your own table of recordings.",
+)
+report.command(
+    "chebact.lab.commands.clinical:report",
+    name="clinical",
+    help="The clinical tables, with the tests between models, and the page.",
+)
 app.command(
     "chebact.lab.commands.synthetic:reproduce", name="reproduce", help="Train the synthetic tables anew and show them."
 )
