@@ -30,6 +30,7 @@ report.command(
     name="synthetic",
     help="The synthetic tables, each cell beside the published one.",
 )
+run.command("chebact.lab.commands.images:run", name="images")
 app.command(
     "chebact.lab.commands.synthetic:reproduce", name="reproduce", help="Train the synthetic tables anew and show them."
 )
