@@ -44,6 +44,7 @@ report.command(
     name="clinical",
     help="The clinical tables, with the tests between models, and the page.",
 )
+run.command("chebact.lab.commands.images:run", name="images")
 app.command(
     "chebact.lab.commands.synthetic:reproduce", name="reproduce", help="Train the synthetic tables anew and show them."
 )
