@@ -33,7 +33,10 @@ SHAPE_KEYS = (
 
 @dataclass(frozen=True)
 class Shape:
-    """One channel: how it is built, its values (None: ReLU), and the histogram of its inputs where it was kept."""
+    """One channel: how it is built, its values at the nodes, and the histogram of its inputs where it was kept. One
+    that is not built on nodes has no values but a `curve`, its heights at equal steps from the least to the greatest
+    input.
+    """
 
     title: str
     values: Sequence[float] | None
@@ -42,14 +45,19 @@ class Shape:
     regression_nodes: int = 2
     interval: tuple[float, float] = (-1.0, 1.0)
     inputs: Mapping[str, Any] | None = None
+    curve: Sequence[float] | None = None
 
-    def heights(self, x: torch.Tensor) -> torch.Tensor:
-        """The activation at x (points,)."""
+    def drawn(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """Places and heights of the line to draw."""
         if self.values is None:
-            return x.relu()
+            assert self.curve is not None
+            assert self.inputs is not None
+            x = torch.linspace(self.inputs["low"], self.inputs["high"], len(self.curve), dtype=torch.float64)
+            return x, torch.tensor(self.curve, dtype=torch.float64)
+        x = torch.linspace(*ends(self), POINTS, dtype=torch.float64)
         row = torch.tensor([list(self.values)], dtype=torch.float64)
         choices = {"tails": self.tails, "regression_nodes": self.regression_nodes, "interval": self.interval}
-        return chebyshev_lagrange(x.unsqueeze(1), row, **choices).squeeze(1)  # type: ignore[arg-type]
+        return x, chebyshev_lagrange(x.unsqueeze(1), row, **choices).squeeze(1)  # type: ignore[arg-type]
 
 
 def shapes_in(kept: Mapping[str, Any], *, before: bool = False) -> list[list[Shape]]:
@@ -80,8 +88,7 @@ def shape_panel(shape: Shape, name: str, *, size: tuple[int, int] = SIZE) -> Pan
 def draw_shape(axes: Axes, shape: Shape) -> None:
     """Draw one activation onto axes in the theme's colours."""
     low, high = ends(shape)
-    x = torch.linspace(low, high, POINTS, dtype=torch.float64)
-    y = shape.heights(x)
+    x, y = shape.drawn()
     if shape.values is not None:
         left, right = shape.interval
         axes.axvspan(low, left, color=LIGHT["shade"], lw=0, zorder=0)
@@ -136,7 +143,7 @@ def draw_inputs(axes: Axes, inputs: Mapping[str, Any]) -> None:
 def said(shape: Shape) -> str:
     """The activation in words."""
     if shape.values is None:
-        words = f"{shape.title}: ReLU"
+        words = shape.title
     else:
         heights = ", ".join(f"{value:.3g}" for value in reversed(shape.values))
         words = f"{shape.title}: heights {heights} at the nodes from left to right"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from chebact.lab.bench.machine import told
 from chebact.lab.report.parts import Block, Cell, Missing, Section, Table, Words
@@ -51,18 +52,25 @@ def experiment_row(name: str, records: Sequence[Record]) -> tuple[Cell, ...]:
 def trainings_of(record: Record) -> int:
     """How many networks were trained for a record."""
     seeds = record.results.get("seeds")
-    return len(seeds) if isinstance(seeds, list) else 1
+    if not isinstance(seeds, list):
+        return 1
+    return sum(len(seed["folds"]) if "folds" in seed else 1 for seed in seeds)
 
 
 def seconds_of(records: Sequence[Record]) -> float:
     """The time spent, that of records which were trained together counted once."""
     spent = {
-        (record.experiment, record.spec.get("model"), record.run.get("created"), record.run.get("seconds")): float(
-            record.run.get("seconds") or 0.0
+        (record.experiment, record.spec.get("model"), record.run.get("created"), str(record.run.get("seconds"))): total(
+            record.run.get("seconds")
         )
         for record in records
     }
     return sum(spent.values())
+
+
+def total(seconds: Any) -> float:
+    """Seconds as a number, or as those of every seed and epoch, added up."""
+    return sum(total(each) for each in seconds) if isinstance(seconds, list) else float(seconds or 0.0)
 
 
 def machines(records: Sequence[Record]) -> Table:
