@@ -66,9 +66,7 @@ def norm_activation(x: Tensor, norm: nn.BatchNorm2d, activation: nn.Module) -> T
     assert isinstance(activation, ChebyshevLagrange)
     assert norm.num_batches_tracked is not None
     norm.num_batches_tracked.add_(1)
-    result: Tensor = _NormActivation.apply(
-        x, norm, norm.weight, norm.bias, activation.values, activation.basis
-    )  # type: ignore[no-untyped-call]
+    result: Tensor = _NormActivation.apply(x, norm, norm.weight, norm.bias, activation.values, activation.basis)  # type: ignore[no-untyped-call]
     return result
 
 

@@ -155,7 +155,9 @@ class shown:  # noqa: N801 - used as a context
 
     def __enter__(self) -> Watch:
         self.progress.start()
-        self.task = self.progress.add_task(self.cohort.activation, total=self.cohort.seeds * self.cohort.epochs, left="")
+        self.task = self.progress.add_task(
+            self.cohort.activation, total=self.cohort.seeds * self.cohort.epochs, left=""
+        )
         self.first: float | None = None
         return Watch(self.on_start, self.on_step, self.on_epoch)
 

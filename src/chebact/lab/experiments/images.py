@@ -141,8 +141,9 @@ def run_images(
     watch = watch if watch is not None and team.leads else Watch()
     created = datetime.now(UTC).isoformat(timespec="seconds")
     try:
-        train, test = load_images(cohort.dataset, "train", data).head(cohort.subset), load_images(
-            cohort.dataset, "test", data
+        train, test = (
+            load_images(cohort.dataset, "train", data).head(cohort.subset),
+            load_images(cohort.dataset, "test", data),
         )
         outcomes = []
         for seed in range(cohort.seeds):
