@@ -1,4 +1,4 @@
-"""A training step of the paper's image network (CIFAR-10, batch 128): CL-extrapolate against ReLU, time and peak memory.
+"""A training step of the paper's image network (CIFAR-10, batch 128): CL-extrapolate against ReLU, time and memory.
 
 Run it on an idle machine: python benchmarks/image_step.py [--batch 128] [--rounds 15] [--json FILE]
 

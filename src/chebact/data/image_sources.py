@@ -120,7 +120,7 @@ SHEETS = (*(f"{name.removesuffix('.bin')}.png" for name in FILES["cifar10"]), "t
 
 
 def from_sheets(sheets: dict[str, bytes], where: str) -> Iterator[Offer]:
-    """CIFAR-10 from six pictures with an image a row of 1024 pixels, and two lists of labels (the package's spelling)."""
+    """CIFAR-10 from six pictures with an image a row of 1024 pixels and two lists of labels (spelled as they are)."""
     try:
         from PIL import Image
     except ImportError as error:
@@ -149,7 +149,7 @@ def debian_data(file: IO[bytes]) -> IO[bytes]:
     raise tarfile.TarError("it holds no files")
 
 
-def read_some(file: IO[bytes], where: str) -> bytes:
+def read_some(file: IO[bytes] | gzip.GzipFile, where: str) -> bytes:
     """All of a file, unless it is larger than any file of the sets."""
     content = file.read(LARGEST + 1)
     if len(content) > LARGEST:

@@ -1,7 +1,7 @@
 """Read pickled arrays of numbers, and nothing else: CIFAR-10's Python form is a pickle, and a pickle is a program.
 
-The program may call three names, and what they stand for here are the small classes below, which hold a type, a shape and
-bytes until all is checked. Any other name is refused before it is looked up, so nothing is imported and nothing runs.
+The program may call a few names, and what they stand for here are the small classes below, which hold a type, a shape
+and bytes until all is checked. Any other name is refused before it is looked up, so nothing is imported and nothing runs.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ class _Type:
         text = code.decode("latin1") if isinstance(code, bytes) else code
         if not isinstance(text, str) or not TYPE.fullmatch(text):
             raise pickle.UnpicklingError(f"an array of the type {text!r}")
+        self.code = text.lstrip("<>|=")
         self.dtype = numpy.dtype(text)
 
     def __setstate__(self, state: Any) -> None:
@@ -34,7 +35,7 @@ class _Type:
         order = order.decode("latin1") if isinstance(order, bytes) else order
         if order not in ("<", ">", "|", "=") or any(part is not None for part in state[2:5]):
             raise pickle.UnpicklingError("an array of a compound type")
-        self.dtype = self.dtype.newbyteorder(order)
+        self.dtype = numpy.dtype(f"{order}{self.code}")
 
 
 class _Array:
@@ -85,7 +86,7 @@ class _Reader(pickle.Unpickler):
 
 
 def read_arrays(content: bytes) -> dict[str, Any]:
-    """The dictionary in a pickle, with arrays, numbers, texts and lists of them as values; anything else is a DataError.
+    """The dictionary in a pickle, its values arrays, numbers, texts and lists of them; anything else is a DataError.
 
     >>> import pickle
     >>> read_arrays(pickle.dumps({b"data": numpy.arange(3), b"labels": [1, 2]}, protocol=2))

@@ -37,7 +37,7 @@ class _NormActivation(Function):
         return kernels.evaluate(normed, values, basis, 1, False, inplace=True)
 
     @staticmethod
-    @once_differentiable  # type: ignore[untyped-decorator]
+    @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> Any:
         x, weight, bias, mean, scale, values = ctx.saved_tensors
         factor = (weight * scale).to(scale.dtype)

@@ -141,7 +141,7 @@ def percent(accuracy: float | None) -> str:
     return "NaN" if accuracy is None else f"{100 * accuracy:.2f} %"
 
 
-class shown:  # noqa: N801 - used as a context
+class shown:
     """Within this context a bar shows how far a cohort is; each epoch that ends gets a line."""
 
     def __init__(self, cohort: ImageCohort, console: Console) -> None:
