@@ -1,7 +1,7 @@
 """Read pickled arrays of numbers, and nothing else: CIFAR-10's Python form is a pickle, and a pickle is a program.
 
-The program may call a few names, and what they stand for here are the small classes below, which hold a type, a shape
-and bytes until all is checked. Any other name is refused before it is looked up, so nothing is imported and nothing runs.
+The program may call a few names; what they stand for here are the small classes below, which hold a type, a shape
+and bytes until all is checked. Any other name is refused before it is looked up, so nothing is imported, nothing runs.
 """
 
 from __future__ import annotations

@@ -33,6 +33,7 @@ report.command(
     help="The synthetic tables, each cell beside the published one.",
 )
 run.command("chebact.lab.commands.images:run", name="images")
+report.command("chebact.lab.commands.images:report", name="images")
 data.command("chebact.lab.commands.data:fetch", name="fetch")
 data.command("chebact.lab.commands.data:show", name="list")
 app.command(

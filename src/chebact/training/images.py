@@ -27,9 +27,13 @@ from chebact.training.distributed import ALONE, Team
 from chebact.training.memory import frozen_garbage
 from chebact.training.replicas import cosine_by_epoch
 
-__all__ = ["Epoch", "ImageSettings", "ImageTraining", "evaluate_images"]
+__all__ = ["BatchError", "Epoch", "ImageSettings", "ImageTraining", "evaluate_images"]
 
 GENERATORS = ("order", "moves", "shake")
+
+
+class BatchError(ValueError):
+    """Sizes of data, batches and team that do not go together."""
 
 
 @dataclass(frozen=True)
@@ -264,12 +268,12 @@ def evaluate_images(
 
 
 def check_batches(images: int, batch_size: int, epochs: int, processes: int) -> None:
-    """A ValueError unless every process gets an image of every batch."""
+    """A BatchError unless every process gets an image of every batch."""
     if images < 1 or batch_size < 1 or epochs < 1:
-        raise ValueError(f"images, batch_size and epochs must be 1 or more; got {images}, {batch_size} and {epochs}")
+        raise BatchError(f"images, batch_size and epochs must be 1 or more; got {images}, {batch_size} and {epochs}")
     last = images % batch_size or batch_size
     if min(batch_size, last) < processes:
-        raise ValueError(
+        raise BatchError(
             f"batches of {batch_size} leave {last} of {images} images for the last batch, too few for {processes} "
             "processes: choose another batch size"
         )

@@ -29,7 +29,7 @@ from chebact.table import ACTIVATIONS
 from chebact.training.augment import as_input
 from chebact.training.checkpoint import CheckpointError
 from chebact.training.distributed import ALONE, Team
-from chebact.training.images import GENERATORS, Epoch, ImageSettings, ImageTraining
+from chebact.training.images import GENERATORS, BatchError, Epoch, ImageSettings, ImageTraining
 from chebact.training.log import Curves, write_log
 
 __all__ = ["NAME", "ImageCohort", "Watch", "run_images"]
@@ -137,8 +137,9 @@ def run_images(
     With `resume` every training goes on from its newest checkpoint; without, its folder is removed first.
     """
     path = cohort.path(output)
-    if team.told(lambda: holds(path, as_plain(cohort))):
-        return read_record(path)
+    there = team.told(lambda: read_record(path) if holds(path, as_plain(cohort)) else None)
+    if there is not None:
+        return there  # type: ignore[no-any-return]
     watch = watch if watch is not None and team.leads else Watch()
     created = datetime.now(UTC).isoformat(timespec="seconds")
     try:
@@ -151,7 +152,7 @@ def run_images(
                 team.told(partial(shutil.rmtree, folder, ignore_errors=True))
             training = training_of(cohort, seed, train, test, folder, device, team)
             outcomes.append(run_seed(cohort, seed, training, folder, tensorboard, watch))
-    except (DataError, CheckpointError, ModuleNotFoundError, ValueError) as error:
+    except (DataError, CheckpointError, BatchError, ModuleNotFoundError) as error:
         raise LabError(str(error)) from error
     except OSError as error:
         raise LabError(f"cannot write below {path.with_suffix('')}: {error.strerror}; checkpoints are whole") from error
