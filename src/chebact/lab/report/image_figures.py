@@ -28,12 +28,20 @@ def label(record: Record) -> str:
     return ACTIVATIONS[name].label if name in ACTIVATIONS else name
 
 
+def place(record: Record) -> tuple[int, int, int, str]:
+    """Where a record stands among others: by set, epochs and activation, ReLU first."""
+    spec, names = record.spec, list(ACTIVATIONS)
+    known = names.index(spec["activation"]) if spec["activation"] in names else len(names)
+    return list(IMAGE_DATASETS).index(spec["dataset"]), spec["epochs"], known, spec["activation"]
+
+
 def draw_curves(records: Sequence[Record], kind: str) -> bytes:
     """Training loss, test loss and test error by epoch, a row of panels a set and number of epochs, all seeds."""
     from matplotlib.figure import Figure
+    from matplotlib.ticker import FuncFormatter
 
     groups: dict[tuple[Any, ...], list[Record]] = {}
-    for record in records:
+    for record in sorted(records, key=place):
         spec = record.spec
         groups.setdefault((spec["dataset"], spec["epochs"], spec["subset"]), []).append(record)
     figure = Figure(figsize=(13, 3.6 * len(groups)), layout="constrained")
@@ -43,8 +51,11 @@ def draw_curves(records: Sequence[Record], kind: str) -> bytes:
         for axes, (name, title) in zip(row, PANELS.items(), strict=True):
             for index, record in enumerate(own):
                 draw_curve(axes, record, name, COLOURS[index % len(COLOURS)])
-            axes.set(title=f"{IMAGE_DATASETS[dataset].title}{part}, {epochs} epochs", xlabel="epoch", ylabel=title)
+            axes.set(title=f"{IMAGE_DATASETS[dataset].title}{part}, epochs: {epochs}", xlabel="epoch", ylabel=title)
             axes.set_yscale("log")
+            axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+            axes.yaxis.set_minor_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+            axes.tick_params(labelsize="x-small", which="both")
             axes.grid(alpha=0.3, which="both")
             axes.xaxis.get_major_locator().set_params(integer=True)
         row[0].legend()
@@ -81,7 +92,7 @@ def draw_captures(record: Record, kind: str) -> bytes:
     columns = max(len(units) for _, _, units in rows)
     figure = Figure(figsize=(2.7 * columns, 2.3 * len(rows) + 0.5), layout="constrained")
     spec = record.spec
-    figure.suptitle(f"{label(record)} on {IMAGE_DATASETS[spec['dataset']].title}, {spec['epochs']} epochs")
+    figure.suptitle(f"{label(record)} on {IMAGE_DATASETS[spec['dataset']].title}, epochs: {spec['epochs']}")
     panels = figure.subplots(len(rows), columns, squeeze=False)
     for row, (moment, number, units) in zip(panels, rows, strict=True):
         for axes, unit in zip(row, units, strict=False):
