@@ -1,4 +1,4 @@
-"""A training step of the paper's image network (CIFAR-10, batch 128): CL-extrapolate against ReLU, time and peak memory.
+"""A training step of the paper's image network (CIFAR-10, batch 128): CL-extrapolate against ReLU, time and memory.
 
 Run it on an idle machine: python benchmarks/image_step.py [--batch 128] [--rounds 15] [--json FILE]
 
@@ -101,12 +101,17 @@ def show(form: str, batch: int, rounds: int, seconds: dict[str, list[float]] | N
         for name in (*ACTIVATIONS, "ratio"):
             low, middle, high = statistics.quantiles(ratios if name == "ratio" else seconds[name], n=4)
             unit = "" if name == "ratio" else " s"
-            print(f"{form:14} {name:15} {middle:.3f}{unit} (quartiles {low:.3f} to {high:.3f}, n = {rounds})", flush=True)
+            print(
+                f"{form:14} {name:15} {middle:.3f}{unit} (quartiles {low:.3f} to {high:.3f}, n = {rounds})", flush=True
+            )
             row[name] = {"median": middle, "quartiles": [low, high], "n": rounds}
     memory = {name: in_own_process(name, form, batch) for name in ACTIVATIONS}
     for what in ("peak", "kept"):
         relu, learned = (memory[name][what] for name in ACTIVATIONS)
-        print(f"{form:14} memory {what:8} ReLU {relu:.0f} MiB, CL {learned:.0f} MiB, ratio {learned / relu:.3f}", flush=True)
+        print(
+            f"{form:14} memory {what:8} ReLU {relu:.0f} MiB, CL {learned:.0f} MiB, ratio {learned / relu:.3f}",
+            flush=True,
+        )
         row[f"memory {what}"] = {"relu": relu, "cl-extrapolate": learned, "ratio": learned / relu}
     return row
 

@@ -37,7 +37,7 @@ class _NormActivation(Function):
         return kernels.evaluate(normed, values, basis, 1, False, inplace=True)
 
     @staticmethod
-    @once_differentiable  # type: ignore[untyped-decorator]
+    @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> Any:
         x, weight, bias, mean, scale, values = ctx.saved_tensors
         factor = (weight * scale).to(scale.dtype)
@@ -66,9 +66,7 @@ def norm_activation(x: Tensor, norm: nn.BatchNorm2d, activation: nn.Module) -> T
     assert isinstance(activation, ChebyshevLagrange)
     assert norm.num_batches_tracked is not None
     norm.num_batches_tracked.add_(1)
-    result: Tensor = _NormActivation.apply(
-        x, norm, norm.weight, norm.bias, activation.values, activation.basis
-    )  # type: ignore[no-untyped-call]
+    result: Tensor = _NormActivation.apply(x, norm, norm.weight, norm.bias, activation.values, activation.basis)  # type: ignore[no-untyped-call]
     return result
 
 

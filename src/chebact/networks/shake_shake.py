@@ -148,7 +148,7 @@ def along(branch: nn.Sequential, x: Tensor) -> Tensor:
 
 
 class ShakeShakeResNet(nn.Module):
-    """The paper's network of 14 layers for images: a convolution, three stages of blocks of two branches, a mean, Linear.
+    """The paper's 14-layer network for images: a convolution, three stages of blocks of two branches, a mean, Linear.
 
     Args:
         in_channels: 1 for grey, 3 for colour.

@@ -46,7 +46,7 @@ def moved(images: Tensor, moves: Moves) -> Tensor:
     >>> moved(one, Moves(torch.tensor([0]), torch.tensor([1]), torch.tensor([False]))).tolist()
     [[[[0.0, 0.0], [0.0, 2.0]]]]
     """
-    count, _, height, width = images.shape
+    height, width = images.shape[2:]
     device = images.device
     rows = torch.arange(height, device=device) - moves.down.to(device)[:, None]  # where each pixel comes from
     columns = torch.arange(width, device=device) - moves.right.to(device)[:, None]

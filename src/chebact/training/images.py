@@ -1,7 +1,7 @@
 """Train a network on images: SGD with Nesterov's momentum, a cosine over the epochs, a checkpoint after each of them.
 
-All randomness comes from generators that are arguments and part of the checkpoint, so a training that was stopped at any
-moment and started again ends with the weights of one that was not: bit for bit on one thread.
+All randomness comes from generators that are arguments and part of the checkpoint, so a training that was stopped at
+any moment and started again ends with the weights of one that was not: bit for bit on one thread.
 """
 
 from __future__ import annotations
@@ -20,15 +20,20 @@ from torch.optim import SGD
 from torch.optim.lr_scheduler import LRScheduler
 
 from chebact.data.images import ImageDataset, ImageSet
+from chebact.networks.shake_shake import ShakeShakeResNet
 from chebact.training.augment import as_input, draw_moves, moved, with_border
 from chebact.training.checkpoint import checkpoints, load_checkpoint, save_checkpoint
 from chebact.training.distributed import ALONE, Team
 from chebact.training.memory import frozen_garbage
 from chebact.training.replicas import cosine_by_epoch
 
-__all__ = ["Epoch", "ImageSettings", "ImageTraining", "evaluate_images"]
+__all__ = ["BatchError", "Epoch", "ImageSettings", "ImageTraining", "evaluate_images"]
 
 GENERATORS = ("order", "moves", "shake")
+
+
+class BatchError(ValueError):
+    """Sizes of data, batches and team that do not go together."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +51,7 @@ class ImageSettings:
 
 @dataclass(frozen=True)
 class Epoch:
-    """What an epoch gave: losses are means an image, accuracies are between 0 and 1, `seconds` is the training alone."""
+    """What an epoch gave: mean losses an image, accuracies between 0 and 1, and the `seconds` of the training alone."""
 
     epoch: int
     learning_rate: float
@@ -99,10 +104,11 @@ class ImageTraining:
         self.device = torch.device(device)
         form = torch.channels_last if settings.channels_last else torch.contiguous_format
         self.form, self.network = form, network.to(self.device, memory_format=form)  # type: ignore[call-overload]
-        if hasattr(network, "shake_with_"):
+        idle = False
+        if isinstance(network, ShakeShakeResNet):
             network.shake_with_(self.generators["shake"])
+            idle = bool(network.idle_parameters())
         self.train, self.test = (self.placed(each) for each in (train, test))
-        idle = bool(network.idle_parameters()) if hasattr(network, "idle_parameters") else False
         self.together = team.together(self.network, idle)
         self.optimizer = SGD(
             self.network.parameters(),
@@ -126,8 +132,8 @@ class ImageTraining:
     ) -> list[Epoch]:
         """Train what is left of the epochs; all of them, those before a restart included, are returned.
 
-        `on_epoch(result)` is called after every epoch, its checkpoint written; `on_step(epoch, step, steps)` after every
-        step. A loss that is not finite ends the training; its epoch is the last one.
+        `on_epoch(result)` is called after every epoch, its checkpoint written; `on_step(epoch, step, steps)` after
+        every step. A loss that is not finite ends the training; its epoch is the last one.
         """
         self.resume_()
         with frozen_garbage():
@@ -262,12 +268,12 @@ def evaluate_images(
 
 
 def check_batches(images: int, batch_size: int, epochs: int, processes: int) -> None:
-    """A ValueError unless every process gets an image of every batch."""
+    """A BatchError unless every process gets an image of every batch."""
     if images < 1 or batch_size < 1 or epochs < 1:
-        raise ValueError(f"images, batch_size and epochs must be 1 or more; got {images}, {batch_size} and {epochs}")
+        raise BatchError(f"images, batch_size and epochs must be 1 or more; got {images}, {batch_size} and {epochs}")
     last = images % batch_size or batch_size
     if min(batch_size, last) < processes:
-        raise ValueError(
+        raise BatchError(
             f"batches of {batch_size} leave {last} of {images} images for the last batch, too few for {processes} "
             "processes: choose another batch size"
         )

@@ -34,15 +34,15 @@ class Curves:
             from torch.utils.tensorboard.writer import SummaryWriter
         except ImportError as error:
             raise ModuleNotFoundError("curves for TensorBoard need its package: pip install tensorboard") from error
-        self.writer = SummaryWriter(str(folder), purge_step=start + 1)  # type: ignore[no-untyped-call]
+        self.writer = SummaryWriter(str(folder), purge_step=start + 1)
 
     def add(self, epoch: Epoch) -> None:
         """Add the numbers of an epoch."""
         for name, value in asdict(epoch).items():
             if name != "epoch":
-                self.writer.add_scalar(name, value, epoch.epoch)  # type: ignore[no-untyped-call]
-        self.writer.flush()  # type: ignore[no-untyped-call]
+                self.writer.add_scalar(name, value, epoch.epoch)
+        self.writer.flush()
 
     def close(self) -> None:
         """Write out what is left."""
-        self.writer.close()  # type: ignore[no-untyped-call]
+        self.writer.close()

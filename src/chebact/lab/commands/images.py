@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -10,17 +12,27 @@ from cyclopts import Parameter
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
+from chebact.data.images import IMAGE_DATASETS
+from chebact.files import write_whole
 from chebact.lab import LabError
+from chebact.lab.bench.plot import image_kind
 from chebact.lab.experiments.images import ImageCohort, Watch, run_images
 from chebact.lab.progress import time_left
+from chebact.lab.report.documents import update_document
+from chebact.lab.report.image_figures import draw_captures, draw_curves
+from chebact.lab.report.image_tables import CAPTION, as_markdown, as_table
+from chebact.lab.report.images import ImageRow, as_json, rows_of
+from chebact.lab.spec import check_choice
+from chebact.lab.store import records_under
 from chebact.training.distributed import team
 from chebact.training.images import Epoch
 from chebact.training.memory import keep_freed_memory
 
-__all__ = ["run"]
+__all__ = ["report", "run"]
 
 Several = Parameter(consume_multiple=True, negative=())
 RESULTS = Path("results/images")
+WIDTH = 140  # of the table where no terminal says otherwise
 
 
 def run(
@@ -127,6 +139,86 @@ def run(
             console.print(told, highlight=False, soft_wrap=True)
 
 
+def report(
+    *,
+    results: Path = RESULTS,
+    dataset: Annotated[tuple[str, ...], Several] = (),
+    markdown: Path | None = None,
+    text: Path | None = None,
+    json: Path | None = None,
+    curves: Path | None = None,
+    captures: Path | None = None,
+    update: Annotated[tuple[Path, ...], Several] = (),
+) -> None:
+    """Show what the image records give: accuracy, the test against ReLU, time an epoch, beside the paper's.
+
+    Parameters
+    ----------
+    results
+        Folder of the records.
+    dataset
+        Only these image sets.
+    markdown
+        Write the table to this file as Markdown.
+    text
+        Write the table to this file as plain text.
+    json
+        Write the rows to this file as JSON.
+    curves
+        Draw losses and test error by epoch into this PNG or SVG file.
+    captures
+        Draw the captured units of each record into this folder, as PNG files.
+    update
+        Documents whose block `images` is to be filled from the records.
+    """
+    for name in dataset:
+        check_choice("image set", name, IMAGE_DATASETS)
+    kind = None if curves is None else image_kind(curves)
+    records = [record for record in records_under(results) if record.experiment == "images"]
+    records = [record for record in records if not dataset or record.spec["dataset"] in dataset]
+    rows = rows_of(records)
+    if not rows:
+        raise LabError(f"no image records below {results} are of that kind: run `chebact run images` first")
+    console = wide_console()
+    show_rows(rows, console)
+    if text is not None:
+        plain = io.StringIO()
+        show_rows(rows, Console(file=plain, width=WIDTH))
+        save(text, plain.getvalue().encode())
+    for path, content in ((markdown, as_markdown(rows)), (json, as_json(rows))):
+        if path is not None:
+            save(path, content.encode())
+    if curves is not None and kind is not None:
+        save(curves, draw_curves(records, kind))
+    for record in records if captures is not None else ():
+        spec = record.spec
+        part = "" if spec["subset"] is None else f"-of-{spec['subset']}"
+        name = f"{spec['dataset']}-{spec['activation']}-{spec['epochs']}-epochs{part}.png"
+        assert captures is not None
+        save(captures / name, draw_captures(record, "png"))
+    for document in update:
+        update_document(document, {"images": as_markdown(rows)})
+
+
+def show_rows(rows: Sequence[ImageRow], console: Console) -> None:
+    """Print the table under what it shows."""
+    console.print(CAPTION, highlight=False)
+    console.print(as_table(rows))
+
+
+def wide_console() -> Console:
+    """Standard output; a file or a pipe has no width of its own and gets one that the table fits into."""
+    console = Console()
+    return console if console.is_terminal else Console(width=WIDTH)
+
+
+def save(path: Path, content: bytes) -> None:
+    try:
+        write_whole(path, content)
+    except OSError as error:
+        raise LabError(f"cannot write {path}: {error.strerror}") from error
+
+
 def device_named(device: str | None) -> str:
     """The device asked for, or the best that there is; a LabError where it cannot be used."""
     chosen = device or ("cuda" if torch.cuda.is_available() else "cpu")
@@ -141,7 +233,7 @@ def percent(accuracy: float | None) -> str:
     return "NaN" if accuracy is None else f"{100 * accuracy:.2f} %"
 
 
-class shown:  # noqa: N801 - used as a context
+class shown:
     """Within this context a bar shows how far a cohort is; each epoch that ends gets a line."""
 
     def __init__(self, cohort: ImageCohort, console: Console) -> None:
@@ -155,7 +247,9 @@ class shown:  # noqa: N801 - used as a context
 
     def __enter__(self) -> Watch:
         self.progress.start()
-        self.task = self.progress.add_task(self.cohort.activation, total=self.cohort.seeds * self.cohort.epochs, left="")
+        self.task = self.progress.add_task(
+            self.cohort.activation, total=self.cohort.seeds * self.cohort.epochs, left=""
+        )
         self.first: float | None = None
         return Watch(self.on_start, self.on_step, self.on_epoch)
 

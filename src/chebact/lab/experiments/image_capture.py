@@ -32,7 +32,7 @@ def capture(
 
     x (image, channel, height, width) goes through a copy of the network in evaluation mode; before training, batch
     norm has no statistics yet and takes those of x. One entry a convolution and unit: `low` and `high`, the least and
-    the greatest input; `counts`, how many inputs fall into each of 60 bins of equal width between them; `shape`, the
+    the greatest input (one less and one more where all are equal); `counts`, how many inputs fall into each of 60 bins of equal width between them; `shape`, the
     activation at 121 points from low to high, the other channels being zero; `values`, the learned heights, or None.
     """
     numbers = [number for number in convolutions if number <= 2 * len(network.blocks) + 1]
@@ -41,14 +41,17 @@ def capture(
         if isinstance(module, nn.BatchNorm2d):
             module.train(not trained)
     seen: dict[int, Tensor] = {}
+    hooks = []
     for number in numbers:
 
         def keep(_module: nn.Module, given: tuple[Tensor, ...], number: int = number) -> None:
             seen[number] = given[0].detach().float().cpu()
 
-        own.activation_before(number).register_forward_pre_hook(keep)
+        hooks.append(own.activation_before(number).register_forward_pre_hook(keep))
     with torch.no_grad():
         own(x[:IMAGES])
+        for hook in hooks:  # the shapes are asked for next
+            hook.remove()
         return [
             entry(own.activation_before(number).cpu(), seen[number], number, unit)
             for number in numbers
@@ -60,6 +63,8 @@ def entry(activation: nn.Module, inputs: Tensor, number: int, unit: int) -> dict
     """One unit's histogram and shape, as plain numbers."""
     own = inputs[:, unit].flatten().double()
     low, high = own.min().item(), own.max().item()
+    if low == high:
+        low, high = low - 1, high + 1
     points = torch.zeros(POINTS, inputs.shape[1], 1, 1)
     points[:, unit] = torch.linspace(low, high, POINTS).view(-1, 1, 1)
     values = getattr(activation, "values", None)

@@ -11,6 +11,7 @@ import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -28,7 +29,7 @@ from chebact.table import ACTIVATIONS
 from chebact.training.augment import as_input
 from chebact.training.checkpoint import CheckpointError
 from chebact.training.distributed import ALONE, Team
-from chebact.training.images import GENERATORS, Epoch, ImageSettings, ImageTraining
+from chebact.training.images import GENERATORS, BatchError, Epoch, ImageSettings, ImageTraining
 from chebact.training.log import Curves, write_log
 
 __all__ = ["NAME", "ImageCohort", "Watch", "run_images"]
@@ -131,27 +132,27 @@ def run_images(
     team: Team = ALONE,
     watch: Watch | None = None,
 ) -> Record:
-    """Train what is missing of a cohort and write its record, which is returned; what is there already is not run again.
+    """Train what is missing of a cohort and write its record, which is returned; what is there is not run again.
 
     With `resume` every training goes on from its newest checkpoint; without, its folder is removed first.
     """
     path = cohort.path(output)
-    if team.told(lambda: holds(path, as_plain(cohort))):
-        return read_record(path)
+    there = team.told(lambda: read_record(path) if holds(path, as_plain(cohort)) else None)
+    if there is not None:
+        return there  # type: ignore[no-any-return]
     watch = watch if watch is not None and team.leads else Watch()
     created = datetime.now(UTC).isoformat(timespec="seconds")
     try:
-        train, test = load_images(cohort.dataset, "train", data).head(cohort.subset), load_images(
-            cohort.dataset, "test", data
-        )
+        train = load_images(cohort.dataset, "train", data).head(cohort.subset)
+        test = load_images(cohort.dataset, "test", data)
         outcomes = []
         for seed in range(cohort.seeds):
             folder = path.with_suffix("") / f"seed-{seed}"
             if not resume:
-                team.told(lambda folder=folder: shutil.rmtree(folder, ignore_errors=True))
+                team.told(partial(shutil.rmtree, folder, ignore_errors=True))
             training = training_of(cohort, seed, train, test, folder, device, team)
             outcomes.append(run_seed(cohort, seed, training, folder, tensorboard, watch))
-    except (DataError, CheckpointError, ModuleNotFoundError, ValueError) as error:
+    except (DataError, CheckpointError, BatchError, ModuleNotFoundError) as error:
         raise LabError(str(error)) from error
     except OSError as error:
         raise LabError(f"cannot write below {path.with_suffix('')}: {error.strerror}; checkpoints are whole") from error
