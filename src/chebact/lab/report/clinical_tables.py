@@ -96,7 +96,7 @@ def size(row: Row) -> str:
 
 def cell(row: Row, metric: str) -> str:
     """A score with its stars, and the published one in brackets."""
-    theirs = row.values[f"paper_{metric}"]
+    theirs = row.values.get(f"paper_{metric}")
     printed = "" if theirs is None else f" ({theirs:.1f} ± {row.values[f'paper_{metric}_std']:.1f})"
     return plain(row, metric) + stars(row.values[f"p_welch_{metric}"]) + printed
 
@@ -124,7 +124,12 @@ def markdown(rows: Sequence[Row]) -> str:
     """All sheets of one table's rows as Markdown."""
     parts = [f"**{caption(rows)}.**", ""]
     for sheet in sheets_of(rows):
-        parts += [sheet.title + ".", "", "| " + " | ".join(sheet.head) + " |", "|---" * len(sheet.head) + "|"]
+        parts += [
+            sheet.title.replace("*", "\\*") + ".",
+            "",
+            "| " + " | ".join(sheet.head) + " |",
+            "|---" * len(sheet.head) + "|",
+        ]
         parts += ["| " + " | ".join(text.replace("*", "\\*") for text in line) + " |" for line in sheet.lines] + [""]
     return "\n".join(parts)
 
