@@ -23,7 +23,7 @@ SHIFTED, SPREAD = 4, 2  # traits whose mean differs, traits whose spread differs
 SHIFT, WIDER = 1.05, 1.8
 DRIFT = 0.5  # deviation of a recording's traits around its subject's
 SHOWN = 0.6  # part of a signal feature's variance that the traits make
-HABIT = 0.2  # part of the rest that is the subject's own
+HABIT = 0.1  # part of the rest that is the subject's own
 MODEL_SEED, COHORT_SEED, CHOICE_SEED = 20190629, 407, 543
 
 Floats = NDArray[np.float64]
@@ -72,8 +72,10 @@ def one_to_five(recordings: int, random: np.random.Generator) -> Whole:
 def model() -> Model:
     """The same for both cohorts."""
     random = np.random.default_rng(MODEL_SEED)
-    loadings = random.standard_normal((SHIFTED + SPREAD, SIGNAL)) * (random.random((SHIFTED + SPREAD, SIGNAL)) < 0.5)
-    loadings[np.arange(SIGNAL) % (SHIFTED + SPREAD), np.arange(SIGNAL)] = 1.5  # each shows one trait above all
+    shape = (SHIFTED + SPREAD, SIGNAL)
+    loadings = np.abs(random.standard_normal(shape)) * (random.random(shape) < 0.5)
+    loadings[np.arange(SIGNAL) % len(loadings), np.arange(SIGNAL)] = 1.5  # each shows one trait above all
+    loadings *= random.choice([-1, 1], SIGNAL)  # and goes up or down with the disease
     return Model(loadings / np.linalg.norm(loadings, axis=0), random.permutation(FEATURES))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["ACTIVATION_CELLS", "PARAMETERS", "SYSTEMS", "System", "published_cell"]
+__all__ = ["ACTIVATION_CELLS", "COLUMNS", "PARAMETERS", "SYSTEMS", "System", "published_cell"]
 
 COLUMNS = ("accuracy", "sensitivity", "specificity", "micro_f1")
 

@@ -80,7 +80,8 @@ def welch(ours: Sequence[float], theirs: Sequence[float]) -> float | None:
 
     if min(len(ours), len(theirs)) < 2 or (max(ours) == min(ours) and max(theirs) == min(theirs)):
         return None
-    return float(stats.ttest_ind(ours, theirs, equal_var=False).pvalue)
+    known = [(statistics.fmean(values), statistics.stdev(values), len(values)) for values in (ours, theirs)]
+    return float(stats.ttest_ind_from_stats(*known[0], *known[1], equal_var=False).pvalue)
 
 
 def paired(ours: Sequence[float], theirs: Sequence[float]) -> float | None:

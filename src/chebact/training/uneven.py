@@ -61,7 +61,7 @@ def uneven_batches(
     own = place < points.unsqueeze(1)
     source = torch.where(own, place, torch.minimum(start, points.unsqueeze(1) - 1))
     counts = (points.unsqueeze(1) - start).clamp(0, batch_size)
-    weights = (own / counts.clamp(min=1)).to(x.device, x.dtype)
+    weights = (own.to(x.dtype) / counts.clamp(min=1)).to(x.device)
     permutation = torch.stack([shuffled(int(count), rows, each) for count, each in zip(points, order, strict=True)])
     chosen = permutation.gather(1, source).to(x.device)
     replica = torch.arange(len(order), device=x.device).unsqueeze(1)

@@ -89,7 +89,7 @@ def run(
         A second CSV file of the same columns on which Boruta chooses the features; or the word folds, to have them
         chosen on the training side of every fold; or the word none.
     models
-        1-class, and activations of the table.
+        1-class, and activations of the table; or the word none.
     baselines
         Of scikit-learn's models: logistic, svm, forest, boosting; or the word none.
     widths
@@ -118,11 +118,11 @@ def run(
     """
     if workers is not None:
         check_count("workers", workers)
-    own = tuple(each for each in baselines if each != "none")
+    networks, others = (tuple(each for each in names if each != "none") for names in (models, baselines))
     try:
         columns = {"subject": subject, "label": label, "positive": positive, "negative": negative}
         table, chooser = tables_asked(data, preset, name, columns, features, drop, two_labels, select)
-        settings = (models, own, widths, seeds, folds, shortcut, labels, epochs, trees, rounds)
+        settings = (networks, others, widths, seeds, folds, shortcut, labels, epochs, trees, rounds)
         train(ClinicalRequest(table, chooser, select == "folds", *settings), results, workers, dask)
     except DataError as error:
         raise LabError(str(error)) from error

@@ -84,7 +84,7 @@ class BaselineCohort(Trial):
 
     def cost(self) -> float:
         """About how many seconds of one core it takes."""
-        seconds = {MAJORITY: 0.0003, "logistic": 0.005, "svm": 0.01, "forest": 0.25, "boosting": 0.5}
+        seconds = {MAJORITY: 0.0003, "logistic": 0.01, "svm": 0.01, "forest": 0.2, "boosting": 0.15}
         return self.seeds * self.folds * seconds[self.model] * self.recordings / 407
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from chebact.lab.baselines import BASELINES, MAJORITY
 from chebact.lab.classification import METRICS, Counts, scores_of
-from chebact.lab.published_clinical import published_cell
+from chebact.lab.published_clinical import COLUMNS, published_cell
 from chebact.lab.stats import lilliefors, paired, summarize, welch
 from chebact.lab.store import Record
 from chebact.table import ACTIVATIONS
@@ -45,13 +45,14 @@ def rows_of(records: Iterable[Record], against: str = REFERENCE) -> list[Row]:
 
 
 def place(row: Row) -> tuple[Any, ...]:
-    known = (row.data, row.labels == "shuffled", row.shortcut or "", row.width or 0, *order_of(row.model))
-    return (not row.generated, *known)
+    kind = 0 if row.model == MAJORITY else 2 if row.model in BASELINES else 1
+    table = (not row.generated, row.data, row.labels == "shuffled")
+    return (*table, kind, row.shortcut or "", row.width or 0, *order_of(row.model))
 
 
 def order_of(model: str) -> tuple[int, str]:
-    """Where a model stands in the tables: the paper's order, then the baselines."""
-    everyone = (MAJORITY, *ACTIVATIONS, *(name for name in BASELINES if name != MAJORITY))
+    """Where a model stands in the tables: that of the table of activations, or of the baselines."""
+    everyone = (*ACTIVATIONS, *BASELINES)
     return (everyone.index(model) if model in everyone else len(everyone)), model
 
 
@@ -69,7 +70,7 @@ def plain_row(record: Record) -> Row:
         summary = summarize(by_seed[metric])
         values |= {metric: summary.mean, f"{metric}_std": summary.std}
     values |= best_of(by_seed)
-    for metric in METRICS:
+    for metric in COLUMNS:
         paper = published_cell(spec["model"], spec.get("width"), metric) if is_dementiabank(values) else None
         values |= {f"paper_{metric}": paper and paper[0], f"paper_{metric}_std": paper and paper[1]}
     return Row(spec, by_seed, values)

@@ -19,7 +19,10 @@ __all__ = ["Sheet", "caption", "markdown", "rich_table", "sections", "sheets_of"
 FIRST = ("accuracy", "sensitivity", "specificity", "micro_f1")
 SECOND = ("accuracy", "micro_f1", "macro_f1", "best_macro_f1")
 TESTED = ("accuracy", "micro_f1")
-NOTE = "mean ± deviation over the seeds, in percent; ** p < 0.01, *** p < 0.001, Welch's t test against {}"
+NOTE = (
+    "mean ± deviation over the seeds, in percent; a difference from {} in either direction by Welch's t test: ** p < 0.01, "
+    "*** p < 0.001"
+)
 
 
 @dataclass(frozen=True)
@@ -39,7 +42,7 @@ def caption(rows: Sequence[Row]) -> str:
     joins = {each.shortcut for each in rows} - {None}
     join = f", shortcut and residual: {joins.pop()}" if joins else ""
     size = f"{row.recordings} recordings of {row.subjects} subjects"
-    features = f"{row.features} features ({row.choice})"
+    features = f"{row.features} features" + ("" if row.choice == "all" else f" ({row.choice})")
     return f"{kind}{labels}: {size}, {features}; {row.seeds} seeds of {row.folds} folds{join}"
 
 
@@ -95,9 +98,9 @@ def size(row: Row) -> str:
 
 
 def cell(row: Row, metric: str) -> str:
-    """A score with its stars, and the published one in brackets."""
-    theirs = row.values[f"paper_{metric}"]
-    printed = "" if theirs is None else f" ({theirs:.1f} ± {row.values[f'paper_{metric}_std']:.1f})"
+    """A score with its stars, and on a line of its own the published one in brackets."""
+    theirs = row.values.get(f"paper_{metric}")
+    printed = "" if theirs is None else f"\n({theirs:.1f} ± {row.values[f'paper_{metric}_std']:.1f})"
     return plain(row, metric) + stars(row.values[f"p_welch_{metric}"]) + printed
 
 
@@ -114,7 +117,9 @@ def p_text(p: float | None) -> str:
 
 def rich_table(sheet: Sheet) -> Table:
     """The sheet for a terminal."""
-    table = Table(*sheet.head, title=sheet.title, title_justify="left")
+    table = Table(title=sheet.title, title_justify="left")
+    for place, name in enumerate(sheet.head):
+        table.add_column(name, no_wrap=place == 0)
     for line in sheet.lines:
         table.add_row(*line)
     return table
@@ -124,8 +129,16 @@ def markdown(rows: Sequence[Row]) -> str:
     """All sheets of one table's rows as Markdown."""
     parts = [f"**{caption(rows)}.**", ""]
     for sheet in sheets_of(rows):
-        parts += [sheet.title + ".", "", "| " + " | ".join(sheet.head) + " |", "|---" * len(sheet.head) + "|"]
-        parts += ["| " + " | ".join(text.replace("*", "\\*") for text in line) + " |" for line in sheet.lines] + [""]
+        parts += [
+            sheet.title.replace("*", "\\*") + ".",
+            "",
+            "| " + " | ".join(sheet.head) + " |",
+            "|---" * len(sheet.head) + "|",
+        ]
+        parts += [
+            "| " + " | ".join(text.replace("*", "\\*").replace("\n", " ") for text in line) + " |"
+            for line in sheet.lines
+        ] + [""]
     return "\n".join(parts)
 
 
