@@ -34,7 +34,6 @@ report.command(
     help="The synthetic tables, each cell beside the published one, and the page with the figures.",
 )
 report.command("chebact.lab.commands.report:everything", name="all", help="The page of all experiments.")
-report.command("chebact.lab.commands.report:images", name="images", help="The page of the image experiments.")
 report.command("chebact.lab.commands.report:pictures", name="pictures", help="The pictures of the README.")
 run.command(
     "chebact.lab.commands.clinical:run",

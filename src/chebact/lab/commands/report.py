@@ -13,7 +13,7 @@ from chebact.lab.report.page import Kind, as_html, sections_of
 from chebact.lab.report.pictures import readme_pictures
 from chebact.lab.report.results import Results, read_results
 
-__all__ = ["PAGE", "everything", "images", "pictures", "write_page"]
+__all__ = ["PAGE", "everything", "pictures", "write_page"]
 
 RESULTS = Path("results")
 PAGE = Path("report")
@@ -30,19 +30,6 @@ def everything(*, results: Path = RESULTS, output: Path = PAGE) -> None:
         Folder to write index.html into.
     """
     write_page("all", read_results(results), output)
-
-
-def images(*, results: Path = RESULTS / "images", output: Path = PAGE) -> None:
-    """Write the page of the image experiments.
-
-    Parameters
-    ----------
-    results
-        Folder of the records.
-    output
-        Folder to write index.html into.
-    """
-    write_page("images", read_results(results), output)
 
 
 def pictures(*, results: Path = RESULTS, output: Path = Path("docs/images")) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from chebact.data.images import IMAGE_DATASETS
 from chebact.lab.report.figures_shapes import Shape
 from chebact.lab.report.parts import Key, Panel
 from chebact.lab.report.theme import LIGHT, as_panel, canvas
@@ -14,7 +15,7 @@ from chebact.table import ACTIVATIONS
 __all__ = ["ACCURACY_KEYS", "TITLES", "accuracy_panel", "before_after_shapes", "title_of", "unit_shapes"]
 
 SIZE = (346, 236)
-TITLES = {"digits": "Digits", "mnist": "MNIST", "fashion-mnist": "Fashion-MNIST", "cifar10": "CIFAR-10"}
+TITLES = {name: row.title for name, row in IMAGE_DATASETS.items()}
 NAMES = {"test_accuracy": "test accuracy, %", "train_loss": "training loss"}
 ACCURACY_KEYS = (Key("line", "other", "ReLU"), Key("line", "learned", "CL-extrapolate"), Key("line", "third", "others"))
 COLOURS = {"relu": "other", "cl-extrapolate": "learned"}
@@ -28,6 +29,8 @@ def title_of(activation: str) -> str:
 
 def accuracy_panel(records: Sequence[Record], what: str, name: str) -> Panel:
     """One curve of every seed of these records, over the epochs."""
+    from matplotlib.ticker import MaxNLocator
+
     scale = 100 if "accuracy" in what else 1
     last = []
     with canvas(*SIZE, margins=(46, 12, 32, 26)) as axes:
@@ -42,6 +45,7 @@ def accuracy_panel(records: Sequence[Record], what: str, name: str) -> Panel:
                     last.append(f"{title_of(record.spec['activation'])} seed {seed['seed']} {pairs[-1][1]:.4g}")
         axes.set_title(NAMES[what])
         axes.set_xlabel("epoch")
+        axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
         axes.grid(axis="y")
     alt = f"{NAMES[what]} over the epochs; at the end " + ", ".join(last)
     return as_panel(axes, name, alt)
@@ -87,4 +91,4 @@ def outside(low: float, high: float, counts: Sequence[int]) -> float:
     for index, count in enumerate(counts):
         left = low + index * width
         inside += count * max(0.0, min(left + width, 1.0) - max(left, -1.0)) / width
-    return 1 - inside / max(1, sum(counts))
+    return max(0.0, 1 - inside / max(1, sum(counts)))

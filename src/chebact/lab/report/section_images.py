@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from chebact.lab.published_images import EPOCHS, P_VALUES, published_images
+from chebact.lab.published_images import EPOCHS
 from chebact.lab.report.figures_images import (
     ACCURACY_KEYS,
     TITLES,
@@ -14,9 +14,11 @@ from chebact.lab.report.figures_images import (
     unit_shapes,
 )
 from chebact.lab.report.figures_shapes import SHAPE_KEYS, shape_panel
+from chebact.lab.report.image_tables import CAPTION, HEADS, cells
+from chebact.lab.report.images import ImageRow, rows_of, settings
 from chebact.lab.report.parts import Block, Cell, Commands, Fold, Missing, Picture, Section, Table, Words
 from chebact.lab.report.results import Results
-from chebact.lab.stats import summarize
+from chebact.lab.report.section_clinical import sort_key
 from chebact.lab.store import Record
 
 __all__ = ["images_section"]
@@ -31,8 +33,8 @@ def images_section(results: Results) -> Section:
     title = "Images"
     blocks: list[Block] = []
     if records:
-        blocks.append(accuracy_table(records))
-        blocks.append(Words(parity(records)))
+        rows = rows_of(records)
+        blocks += [accuracy_table(rows), Words(parity(rows))]
     blocks += [
         Missing(
             f"{TITLES[name]} with the paper's {EPOCHS} epochs on all images: not run yet.",
@@ -57,93 +59,49 @@ def images_section(results: Results) -> Section:
 
 def is_papers(record: Record) -> bool:
     """Whether a record was trained as long and on as much as the published runs."""
-    return record.spec["epochs"] == EPOCHS and record.spec.get("subset") is None
+    return record.spec["epochs"] == EPOCHS and record.spec["subset"] is None
 
 
 def groups(records: Sequence[Record]) -> list[list[Record]]:
-    """Records that differ in the activation alone."""
+    """Records that differ in the activation and the seeds alone."""
     found: dict[str, list[Record]] = {}
     for record in records:
-        rest = {name: value for name, value in record.spec.items() if name not in ("activation", "seeds")}
-        found.setdefault(repr(sorted(rest.items(), key=lambda pair: pair[0])), []).append(record)
+        found.setdefault(settings(record), []).append(record)
     return list(found.values())
 
 
-def accuracy_table(records: Sequence[Record]) -> Table:
-    """One row a record."""
-    rows = tuple(row_of(record) for record in records)
-    heads = (
-        "activation",
-        "image set",
-        "epochs",
-        "training images",
-        "parameters",
-        "test accuracy, %",
-        "published",
-        "seeds",
-    )
-    caption = (
-        "Test accuracy after the last epoch, mean and deviation over the seeds. A published figure stands beside "
-        "runs of the "
-        "paper's length only."
-    )
-    return Table("accuracies", caption, heads, rows)
+def accuracy_table(rows: Sequence[ImageRow]) -> Table:
+    """One row a record, with its seeds."""
+    body = []
+    for row in rows:
+        texts = cells(row)
+        seeds = ", ".join("NaN" if value is None else f"{value:.2f}" for value in row.accuracies)
+        own = [Cell(texts[0], sort=row.dataset), Cell(texts[1], sort=texts[1])]
+        own += [Cell(text, sort=sort_key(text)) for text in texts[2:]]
+        body.append((*own, Cell(seeds, sort=row.mean), Cell(f"{row.parameters:,}", sort=row.parameters)))
+    return Table("accuracies", f"{CAPTION}.", (*HEADS, "the seeds, %", "parameters"), tuple(body))
 
 
-def row_of(record: Record) -> tuple[Cell, ...]:
-    spec, own = record.spec, percents(record)
-    ours = summarize(own)
-    paper = published_images(spec["dataset"], spec["activation"]) if is_papers(record) else None
-    shown = f"{ours.nan}/{ours.seeds} NaN" if ours.nan or ours.mean is None else f"{ours.mean:.2f}"
-    shown += "" if ours.std is None or ours.nan else f" ± {ours.std:.2f}"
-    images, parameters = record.results["images"]["train"], record.results["parameters"]
-    return (
-        Cell(title_of(spec["activation"])),
-        Cell(TITLES.get(spec["dataset"], spec["dataset"]), sort=spec["dataset"]),
-        Cell(str(spec["epochs"]), sort=spec["epochs"]),
-        Cell(f"{images:,}", sort=images),
-        Cell(f"{parameters:,}", sort=parameters),
-        Cell(shown, sort=ours.mean),
-        Cell(
-            "" if paper is None else f"{paper.mean:.2f} ± {paper.std:.2f}", sort=None if paper is None else paper.mean
-        ),
-        Cell(", ".join("NaN" if value is None else f"{value:.2f}" for value in own)),
-    )
-
-
-def percents(record: Record) -> list[float | None]:
-    found = [seed["accuracy"] for seed in record.results["seeds"]]
-    return [None if value is None else 100 * value for value in found]
-
-
-def parity(records: Sequence[Record]) -> tuple[str, ...]:
-    """A sentence for each image set that both activations learned: the difference and its p-value."""
+def parity(rows: Sequence[ImageRow]) -> tuple[str, ...]:
+    """A sentence for each pair of records that differ in the activation: the difference and its p-value."""
     sentences = []
-    for group in groups(records):
-        both = {record.spec["activation"]: [v for v in percents(record) if v is not None] for record in group}
-        if not (both.get(CONTROL) and both.get(SUBJECT)):
+    for row in rows:
+        control = next((other for other in rows if other.activation == CONTROL and alike(other, row)), None)
+        if row.activation != SUBJECT or control is None or row.mean is None or control.mean is None:
             continue
-        spec = group[0].spec
-        difference = sum(both[SUBJECT]) / len(both[SUBJECT]) - sum(both[CONTROL]) / len(both[CONTROL])
-        printed = P_VALUES.get(spec["dataset"])
-        told = f" (published: {printed})" if printed is not None and is_papers(group[0]) else ""
+        difference = row.mean - control.mean
+        p = "too few seeds for a test" if row.p is None else f"Kruskal-Wallis p = {row.p:.2f}"
+        whole = row.epochs == EPOCHS and row.subset is None and row.paper_p is not None
         sentences.append(
-            f"{TITLES.get(spec['dataset'], spec['dataset'])}, {spec['epochs']} epochs: CL-extrapolate is "
-            f"{abs(difference):.2f} points "
-            f"{'above' if difference > 0 else 'below'} ReLU; Kruskal-Wallis p = "
-            f"{kruskal(both[SUBJECT], both[CONTROL])}{told}, "
-            f"of {len(both[SUBJECT])} and {len(both[CONTROL])} seeds."
+            f"{cells(row)[0]}, {row.epochs} epochs: CL-extrapolate is {abs(difference):.2f} points "
+            f"{'above' if difference > 0 else 'below'} ReLU; {p}{f' (published: {row.paper_p:g})' if whole else ''}."
         )
     return tuple(sentences)
 
 
-def kruskal(ours: Sequence[float], theirs: Sequence[float]) -> str:
-    """The p-value of the test that the paper uses, or a dash where all numbers are alike."""
-    from scipy import stats
-
-    if len({*ours, *theirs}) < 2:
-        return "-"
-    return f"{float(stats.kruskal(ours, theirs).pvalue):.2f}"
+def alike(one: ImageRow, other: ImageRow) -> bool:
+    names = ("dataset", "epochs", "subset", "processes")
+    return all(getattr(one, name) == getattr(other, name) for name in names)
 
 
 def pictures(group: Sequence[Record], name: str) -> list[Block]:

@@ -22,7 +22,9 @@ def overview_section(results: Results, experiments: Sequence[str]) -> Section:
     if any(there.values()):
         rows = tuple(experiment_row(name, records) for name, records in there.items() if records)
         heads = ("experiment", "records", "trainings", "hours of work", "from", "to")
-        blocks.append(Table("runs", "What was run: every number on this page comes from these records.", heads, rows))
+        blocks.append(
+            Table("runs-table", "What was run: every number on this page comes from these records.", heads, rows)
+        )
         blocks.append(machines([record for records in there.values() for record in records]))
     blocks += [
         Missing(f"{TITLES.get(name, name)}: not run yet, or not in {results.folder}.", f"chebact run {name}")
@@ -84,7 +86,7 @@ def machines(records: Sequence[Record]) -> Table:
         for setting, count in counts.items()
     )
     heads = ("host", "processor", "threads", "kernel", "versions", "commit", "records")
-    return Table("machines", "On what it was run.", heads, rows)
+    return Table("machines-table", "On what it was run.", heads, rows)
 
 
 def environment_of(record: Record) -> tuple[str, ...]:
