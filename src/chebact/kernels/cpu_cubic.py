@@ -43,11 +43,10 @@ from chebact.kernels.cpu_cubic_loops import (
     SUMS,
     backward_columns,
     backward_row,
-    constants,
     forward_columns,
     forward_row,
 )
-from chebact.kernels.cpu_tables import TABLE_LENGTH, add_widened, build_tables, ten_of
+from chebact.kernels.cpu_tables import TABLE_LENGTH, add_widened, build_tables
 from chebact.kernels.lanes import WIDTH, load_one, next_ticket, pointer, store
 
 
@@ -77,7 +76,7 @@ def programs(dtype: Any, edition: int, plain: bool, tailed: bool, joined: bool, 
         zero, block = dtype(0), carray(pointer(address, int64), 23)
         x, out = pointer(block[X], dtype), pointer(block[OUT], dtype)
         parameters, matrix = pointer(block[TABLE], dtype), pointer(block[MATRIX], float64)
-        k = constants(pointer(block[CONSTANTS], dtype))
+        k = pointer(block[CONSTANTS], dtype)
         channels, inner, terms = block[CHANNELS], block[INNER], block[DEGREE] + 1
         worker, turn = next_ticket(block[COUNTERS]), 0
         while True:
@@ -94,9 +93,7 @@ def programs(dtype: Any, edition: int, plain: bool, tailed: bool, joined: bool, 
                 for o in range(o0, o1):
                     for c in range(c0, c1):
                         row = ((r * block[OUTER] + o) * channels + c) * inner
-                        forward_row(
-                            x, out, row + i0, row + i1, ten_of(tables, (c - c0) * TABLE_LENGTH), k, plain, tailed
-                        )
+                        forward_row(x, out, row + i0, row + i1, tables, (c - c0) * TABLE_LENGTH, k, plain, tailed)
             else:
                 start = ((r * block[OUTER] + o0) * channels + c0) * inner
                 own = pointer(block[TABLE] + (r * channels + c0) * terms * room.itemsize, dtype)
@@ -116,7 +113,7 @@ def programs(dtype: Any, edition: int, plain: bool, tailed: bool, joined: bool, 
         parameters = pointer(block[TABLE], dtype)
         slopes, matrix = pointer(block[SLOPES], float64), pointer(block[MATRIX], float64)
         partial, result = pointer(block[PARTIAL], float64), pointer(block[RESULT], dtype)
-        k = constants(pointer(block[CONSTANTS], dtype))
+        k = pointer(block[CONSTANTS], dtype)
         channels, inner, terms = block[CHANNELS], block[INNER], block[DEGREE] + 1
         alone = block[OUTER_BLOCKS] * block[INNER_BLOCKS] == 1
         worker, turn = next_ticket(block[COUNTERS]), 0
@@ -144,9 +141,9 @@ def programs(dtype: Any, edition: int, plain: bool, tailed: bool, joined: bool, 
                         stop = min(i1, start + RUN * WIDTH)
                         for c in range(count):
                             row = ((r * block[OUTER] + o) * channels + c0 + c) * inner
-                            table, at = ten_of(tables, c * TABLE_LENGTH), c * SUMS * WIDTH
+                            own, at = c * TABLE_LENGTH, c * SUMS * WIDTH
                             backward_row(
-                                x, g, out, row + start, row + stop, table, acc, at, k, plain, joined, smooth, zero
+                                x, g, out, row + start, row + stop, tables, own, acc, at, k, plain, joined, smooth, zero
                             )
                         summed += stop - start
                         if summed >= RUN * WIDTH:

@@ -44,10 +44,11 @@ def spread_constants(ends, place, between):
 
 
 @jit
-def forward_row(x, out, start, stop, table, k, plain, tailed):
-    """One channel's row from start to stop."""
-    ends, place, between = k
+def forward_row(x, out, start, stop, tables, own, k, plain, tailed):
+    """One channel's row from start to stop; its table is at tables[own]."""
+    ends, place, between = constants(k)
     lane_ends, lane_place, lane_between = spread_constants(ends, place, between)
+    table = ten_of(tables, own)
     t = spread(table)
     whole = start + (stop - start) // WIDTH * WIDTH
     for i in range(start, whole, WIDTH):
@@ -63,7 +64,7 @@ def forward_columns(
     x, out, start, step, rows, length, repeat, parameters, tables, matrix, terms, kept, k, plain, tailed, zero
 ):
     """Neighbouring channels side by side, as many rows at a time as stay in the nearest cache."""
-    ends, place, between = k
+    ends, place, between = constants(k)
     lane_ends, lane_place, lane_between = spread_constants(ends, place, between)
     whole = length // WIDTH * WIDTH
     near = max(4, NEAR // length)
@@ -85,10 +86,11 @@ def forward_columns(
 
 
 @jit
-def backward_row(x, g, out, start, stop, table, acc, at, k, plain, joined, smooth, zero):
-    """One channel's row from start to stop; its sums are vectors kept at acc[at]."""
-    ends, place, _ = k
+def backward_row(x, g, out, start, stop, tables, own, acc, at, k, plain, joined, smooth, zero):
+    """One channel's row from start to stop; its table is at tables[own], its sums are vectors kept at acc[at]."""
+    ends, place, _ = constants(k)
     lane_ends, lane_place, _ = spread_constants(ends, place, (zero, zero, zero, zero))
+    table = ten_of(tables, own)
     d = spread(table)
     none = splat(zero)
     a = kept_sums(acc, at, none, joined)
@@ -117,7 +119,7 @@ def backward_columns(
     acc, k, plain, joined, smooth, zero,
 ):  # fmt: skip
     """Eight neighbouring positions at a time; a `result` takes the gradients at once, else `sums` grow."""
-    ends, place, _ = k
+    ends, place, _ = constants(k)
     lane_ends, lane_place, _ = spread_constants(ends, place, (zero, zero, zero, zero))
     none = splat(zero)
     nothing = (none, none, none, none, none, none, none, none)
