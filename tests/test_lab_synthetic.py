@@ -12,7 +12,7 @@ from chebact.data.synthetic import DATASETS, target
 from chebact.lab import LabError
 from chebact.lab.cli import run_command
 from chebact.lab.experiments.synthetic import SyntheticRequest, cost, run_synthetic
-from chebact.lab.experiments.synthetic_cohort import SyntheticCohort, train_together
+from chebact.lab.experiments.synthetic_cohort import SyntheticCohort, train, train_together
 from chebact.lab.store import read_record
 from chebact.networks import ARCHITECTURES, ResidualMLP
 
@@ -74,6 +74,46 @@ def test_a_record_tells_all(small):
     assert {"versions", "commit", "machine", "threads", "kernel"} <= set(record.environment)
     assert {"created", "host", "seconds"} <= set(record.run)
     assert (small / "released" / "0.01" / "cl-extrapolate-pendulum.json").stat().st_size < 6000
+
+
+def test_a_record_keeps_two_channels_of_every_learned_layer(small):
+    record = read_record(small / "released" / "0.01" / "cl-extrapolate-pendulum.json")
+    kept = record.results["activations"]
+    assert (kept["degree"], kept["tails"], kept["interval"]) == (3, "extrapolate", [-1.0, 1.0])
+    layers = kept["layers"]
+    assert [layer["layer"] for layer in layers] == ["blocks.0.0", "blocks.1.0", "blocks.2.0", "last_activation"]
+    for layer in layers:
+        assert layer["start"] == [[0.0] * 4] * 2
+        assert np.shape(layer["values"]) == (2, 4)
+        assert np.all(np.array(layer["values"]) != 0)
+        for inputs in layer["inputs"]:
+            assert sum(inputs["counts"]) == 1000
+            edges = np.linspace(inputs["low"], inputs["high"], len(inputs["counts"]) + 1)
+            inner = sum(
+                count
+                for count, a, b in zip(inputs["counts"], edges, edges[1:], strict=False)
+                if a >= -1 and b <= 1  # whole bins inside the interval
+            )
+            touched = sum(
+                count for count, a, b in zip(inputs["counts"], edges, edges[1:], strict=False) if a <= 1 and b >= -1
+            )
+            assert inner <= round(1000 * (1 - inputs["outside"])) <= touched
+    assert "activations" not in read_record(small / "released" / "0.01" / "relu-pendulum.json").results
+
+
+def test_the_kept_inputs_are_those_of_the_network():
+    """The first layer's inputs are the first linear map of the test points, which are the same for one seed alone."""
+    cohort = SyntheticCohort("cl-extrapolate", "gravity", 0.01, "released", 1, 1)
+    network, start, _ = train([cohort, SyntheticCohort("cl-extrapolate", "step", 0.01, "released", 31, 1)])
+    (result, _) = train_together([cohort, SyntheticCohort("cl-extrapolate", "step", 0.01, "released", 31, 1)])
+    assert all((values == 0).all() for values in start.values())
+    x = cohort.data("test")[0].double()
+    weight, bias = (part.detach()[0, :2].double() for part in (network.first.weight, network.first.bias))
+    wanted = x @ weight[:, :4].T + bias
+    for channel, kept in enumerate(result["activations"]["layers"][0]["inputs"]):
+        column = wanted[:, channel]
+        np.testing.assert_allclose([kept["low"], kept["high"]], [column.min(), column.max()], rtol=1e-4)
+        np.testing.assert_allclose(kept["outside"], (column.abs() > 1).double().mean(), atol=2e-3)
 
 
 def test_the_rmse_is_that_of_a_plain_training(small):
@@ -159,6 +199,10 @@ def test_the_explosions_of_the_paper_are_counted():
     assert [seed["nan"] for seed in result["seeds"]] == [True] * 3
     assert [seed["rmse"] for seed in result["seeds"]] == [None] * 3
     assert result["slice"] == [None] * 101
+    assert "activations" not in result
+    (result,) = train_together([SyntheticCohort("cl", "gravity", 0.01, "released", 1, 5, learning_rate=1.0)])
+    assert result["seeds"][0]["nan"]
+    assert result["activations"] is None
     json.dumps(result, allow_nan=False)
 
 

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from chebact.data.synthetic import DATASETS, RECIPE_FORMS, RecipeForm, plotted_slice, published_split
+from chebact.lab.experiments.synthetic_shapes import inputs_kept, shapes_of, values_kept
 from chebact.lab.spec import check_choice, check_count, check_noise, stream
 from chebact.networks.residual_mlp import ARCHITECTURES, ResidualMLP
 from chebact.training.replicas import ReplicaRun, paper_sgd, predict_replicas, train_replicas_
@@ -74,18 +75,20 @@ def train_together(cohorts: Sequence[SyntheticCohort]) -> list[dict[str, Any]]:
     replicas = [cohort for cohort in cohorts for _ in range(cohort.seeds)]
     spare = padded_count(len(replicas)) - len(replicas)
     everyone = [*cohorts, *([with_seeds(cohorts[0], spare)] if spare else [])]
-    network, run = train(everyone)
-    predicted = predict_replicas(
-        network, stacked(everyone, [cohort.data("test")[0] for cohort in everyone]), len(run.failed)
-    )
+    network, start, run = train(everyone)
+    tested = stacked(everyone, [cohort.data("test")[0] for cohort in everyone])
+    with inputs_kept(network) as inputs:
+        predicted = predict_replicas(network, tested, len(run.failed))
     slices = [plotted_slice(cohort.dataset, SLICE_POINTS, cohort.recipes)[0] for cohort in everyone]
     drawn = predict_replicas(network, stacked(everyone, slices), len(run.failed))
     results, first = [], 0
     for cohort in cohorts:
         own = slice(first, first + cohort.seeds)
-        results.append(
-            results_of(cohort, ReplicaRun(run.losses[:, own], run.failed[own]), predicted[own], drawn[first])
-        )
+        result = results_of(cohort, ReplicaRun(run.losses[:, own], run.failed[own]), predicted[own], drawn[first])
+        if start:
+            failed = result["seeds"][0]["nan"]
+            result["activations"] = None if failed else shapes_of(network, start, inputs, first)
+        results.append(result)
         first += cohort.seeds
     return results
 
@@ -106,7 +109,8 @@ def with_seeds(cohort: SyntheticCohort, seeds: int) -> SyntheticCohort:
     return SyntheticCohort(**{**cohort.__dict__, "seeds": seeds})
 
 
-def train(cohorts: Sequence[SyntheticCohort]) -> tuple[ResidualMLP, ReplicaRun]:
+def train(cohorts: Sequence[SyntheticCohort]) -> tuple[ResidualMLP, dict[str, Tensor], ReplicaRun]:
+    """The trained network, the values that its learned activations started from, and how the training went."""
     settings = cohorts[0]
     data = [cohort.data("train") for cohort in cohorts]
     network = ResidualMLP.from_table(
@@ -117,6 +121,7 @@ def train(cohorts: Sequence[SyntheticCohort]) -> tuple[ResidualMLP, ReplicaRun]:
         used_features=[DATASETS[cohort.dataset].features for cohort in cohorts for _ in range(cohort.seeds)],
         generator=[generator for cohort in cohorts for generator in cohort.generators("start")],
     )
+    start = values_kept(network)
     lr, momentum, decay = settings.learning_rate, settings.momentum, settings.weight_decay
     run = train_replicas_(
         network,
@@ -127,7 +132,7 @@ def train(cohorts: Sequence[SyntheticCohort]) -> tuple[ResidualMLP, ReplicaRun]:
         batch_size=settings.batch_size,
         optimizer=partial(paper_sgd, lr=lr, momentum=momentum, weight_decay=decay),
     )
-    return network, run
+    return network, start, run
 
 
 def stacked(cohorts: Sequence[SyntheticCohort], tensors: Sequence[Tensor], columns: int = COLUMNS) -> Tensor:
