@@ -1,4 +1,4 @@
-"""What all tests share: the kernels that run on this machine."""
+"""What all tests share: the kernels that run on this machine, and a browser."""
 
 import os
 from collections.abc import Callable
@@ -11,6 +11,8 @@ if not torch.cuda.is_available():  # decided when Triton is imported, and other 
 
 from chebact import kernels
 from chebact.basis import Basis
+
+pytest_plugins = ["browser"]  # the fixtures `chromium` and `open_page`
 
 CPU = torch.device("cpu")
 HERE = [name for name in kernels.NAMES if name != "gpu"]  # that one has tests of its own, in Triton's interpreter
