@@ -1,0 +1,47 @@
+"use strict";
+// How far the polynomial is from the function it started from, and how far equation (1) of the paper lets it be.
+chebact.analysis = (() => {
+  const COARSE = 1200, FINE = 24, ROUNDS = 3;
+
+  const along = ([left, right], count) =>
+    Array.from({ length: count + 1 }, (_, i) => (i === count ? right : left + (right - left) * i / count));
+
+  /** The largest |g| on an interval and where it is: a grid, then finer ones around its largest; NaN if g is not finite. */
+  function largest(g, interval) {
+    let [left, right] = interval, best = { size: -1, x: left };
+    for (let round = 0; round <= ROUNDS; round++) {
+      const count = round ? FINE : COARSE;
+      for (const x of along([left, right], count)) {
+        const size = Math.abs(g(x));
+        if (!Number.isFinite(size)) return { size: NaN, x };
+        if (size > best.size) best = { size, x };
+      }
+      const step = (right - left) / count;
+      left = Math.max(interval[0], best.x - step);
+      right = Math.min(interval[1], best.x + step);
+    }
+    return best;
+  }
+
+  /** The largest |f - P| between the ends. */
+  function error(target, basis, values) {
+    return largest((x) => target.at(x) - basis.value(values, x), basis.interval);
+  }
+
+  /**
+   * With m = degree + 1 nodes, max|f^(m)| / (2^(m-1) m!), as printed, and times stretch^m, because the nodes are stretched.
+   * The series gives f^(m) / m! as it stands. A function with a corner between the ends has no such bound.
+   */
+  function bound(target, basis) {
+    const count = basis.degree + 1, [left, right] = basis.interval, half = (right - left) / 2;
+    const sweep = new chebact.formula.Sweep();
+    for (const x of along(basis.interval, COARSE)) target.series(x, 0, sweep);
+    if (sweep.corner !== null) return { corner: sweep.corner };
+    const { size, x } = largest((place) => target.series(place, count, sweep)[count], basis.interval);
+    if (!Number.isFinite(size)) return { unbounded: x };
+    const printed = 2 * size * (half / 2) ** count;
+    return { printed, stretched: printed * basis.stretch ** count, derivative: size };
+  }
+
+  return { error, bound, largest };
+})();
