@@ -1,14 +1,18 @@
 "use strict";
 // How far the polynomial is from the function it started from, and how far equation (1) of the paper lets it be.
 chebact.analysis = (() => {
-  const COARSE = 1200, FINE = 24, ROUNDS = 3;
+  const COARSE = 1201, FINE = 24, ROUNDS = 3; // a prime, so that no point but the ends lies where people put a pole
+  const POLE = 1000; // what grows so much when looked at closely has no largest
 
   const along = ([left, right], count) =>
     Array.from({ length: count + 1 }, (_, i) => (i === count ? right : left + (right - left) * i / count));
 
-  /** The largest |g| on an interval and where it is: a grid, then finer ones around its largest; NaN if g is not finite. */
+  /**
+   * The largest |g| on an interval, where it is, and how much it grew from the first grid to the finer ones around its
+   * largest; NaN if g is not finite somewhere on them.
+   */
   function largest(g, interval) {
-    let [left, right] = interval, best = { size: -1, x: left };
+    let [left, right] = interval, best = { size: -1, x: left }, before = 0;
     for (let round = 0; round <= ROUNDS; round++) {
       const count = round ? FINE : COARSE;
       for (const x of along([left, right], count)) {
@@ -16,11 +20,12 @@ chebact.analysis = (() => {
         if (!Number.isFinite(size)) return { size: NaN, x };
         if (size > best.size) best = { size, x };
       }
+      if (!round) before = best.size;
       const step = (right - left) / count;
       left = Math.max(interval[0], best.x - step);
       right = Math.min(interval[1], best.x + step);
     }
-    return best;
+    return { ...best, growth: best.size / before };
   }
 
   /** The largest |f - P| between the ends. */
@@ -37,8 +42,8 @@ chebact.analysis = (() => {
     const sweep = new chebact.formula.Sweep();
     for (const x of along(basis.interval, COARSE)) target.series(x, 0, sweep);
     if (sweep.corner !== null) return { corner: sweep.corner };
-    const { size, x } = largest((place) => target.series(place, count, sweep)[count], basis.interval);
-    if (!Number.isFinite(size)) return { unbounded: x };
+    const { size, x, growth } = largest((place) => target.series(place, count, sweep)[count], basis.interval);
+    if (!Number.isFinite(size) || growth > POLE) return { unbounded: x };
     const printed = 2 * size * (half / 2) ** count;
     return { printed, stretched: printed * basis.stretch ** count, derivative: size };
   }

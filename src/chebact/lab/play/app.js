@@ -14,12 +14,13 @@
   };
 
   const plot = new chebact.Plot($("plot"));
+  const learned = new chebact.Learned(data, (next, options) => show(next(state), options));
   const past = new History(begin());
   let state = past.state, cache = {}, mode = "reset", pending = false, settled = true;
   const seen = { hover: null, focus: null, x: null };
-  const learned = new chebact.Learned(data, show);
 
   const handles = new chebact.Handles(plot, {
+    height: (index) => state.values[index],
     change(index, height, kind) {
       const wanted = height ?? (state.target ? heights(state)[index] : 0);
       state = moved(state, index, wanted);
@@ -35,7 +36,7 @@
   function begin() {
     const asked = location.hash.length > 1 ? fromHash(location.hash) : null;
     if (location.hash.length > 1 && !asked) say("The address names nothing that can be shown, so this is the usual start.");
-    return asked ?? started(first());
+    return asked ?? (data.sets.length ? learned.state(0) : started(first()));
   }
 
   function say(text) { $("said").textContent = text; }
@@ -129,6 +130,7 @@
     $("undo").disabled = !past.canUndo;
     $("redo").disabled = !past.canRedo;
     $("reset").disabled = !state.moved || !state.target;
+    learned.panel(state);
     numbers(basis, target, bound);
     heightFields(basis);
     $("python").textContent = toPython(state);
@@ -287,6 +289,5 @@
   }
 
   listen();
-  learned.begin(state, location.hash.length > 1);
   redraw();
 })();

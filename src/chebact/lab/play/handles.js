@@ -2,14 +2,21 @@
 // The handles at the nodes: sliders for mouse, touch and keyboard.
 chebact.Handles = (() => {
   const { element } = chebact.drawing;
-  const REACH = { mouse: 26, touch: 36, pen: 30 };
+  const REACH = { mouse: 26, touch: 28, pen: 28 };
 
   return class Handles {
-    /** `change(index, height, kind)` is called for every step; kind is "drag", "key" or "home" (back to the function). */
-    constructor(plot, { change, end, look }) {
-      Object.assign(this, { plot, change, end, look, drag: null, list: [] });
+    /**
+     * `change(index, height, kind)` is called for every step; kind is "drag", "key" or "home" (back to the function).
+     * `height(index)` gives what is not drawn yet, too.
+     */
+    constructor(plot, { height, change, end, look }) {
+      Object.assign(this, { plot, height, change, end, look, drag: null, list: [] });
       const { svg } = plot;
       svg.addEventListener("pointerdown", (event) => this.down(event));
+      // the page must not scroll along; browsers do not heed touch-action on parts of an SVG
+      svg.addEventListener("touchstart", (event) => {
+        if (this.nearest(event.changedTouches[0], REACH.touch) !== null) event.preventDefault();
+      }, { passive: false });
       svg.addEventListener("pointermove", (event) => this.move(event));
       svg.addEventListener("pointerup", () => this.release());
       svg.addEventListener("pointercancel", () => this.release());
@@ -35,7 +42,7 @@ chebact.Handles = (() => {
       const group = element("g", {
         class: "handle", role: "slider", tabindex: "0", "aria-orientation": "vertical", "data-node": index + 1,
       });
-      element("circle", { class: "hit", r: 22 }, group);
+      element("circle", { class: "hit", r: 28 }, group);
       element("circle", { class: "ring", r: 12 }, group);
       element("circle", { class: "dot" }, group);
       group.addEventListener("keydown", (event) => this.key(event, index));
@@ -129,8 +136,7 @@ chebact.Handles = (() => {
 
     key(event, index) {
       const { low, high } = this.plot.ranges.main, step = 10 ** Math.floor(Math.log10(high - low)) / 100;
-      const height = Number(this.list[index].getAttribute("aria-valuenow"));
-      const fast = event.shiftKey ? 10 : 1;
+      const height = this.height(index), fast = event.shiftKey ? 10 : 1;
       const wanted = {
         ArrowUp: height + step * fast, ArrowRight: height + step * fast, PageUp: height + step * 10,
         ArrowDown: height - step * fast, ArrowLeft: height - step * fast, PageDown: height - step * 10,

@@ -114,8 +114,8 @@ def allowed(name: str) -> Any:
         found = getattr(importlib.import_module(home), own, None)
     except ImportError:
         return None
-    is_module = isinstance(found, type) and issubclass(found, nn.Module)
-    return found if is_module or found is Basis else None
+    wanted = isinstance(found, type) and issubclass(found, (nn.Module, nn.parameter.UninitializedParameter, Basis))
+    return found if wanted else None
 
 
 def shapes_of(content: Any, where: str = "") -> Iterator[Shapes]:
@@ -144,7 +144,7 @@ def shapes_in_modules(model: nn.Module, where: str) -> Iterator[Shapes]:
 
 
 def is_values(tensor: torch.Tensor) -> bool:
-    """Whether a tensor can be heights a channel, (channel, degree + 1) or (replica, channel, degree + 1), all finite."""
+    """Whether a tensor can be heights: (channel, degree + 1) or (replica, channel, degree + 1), all finite."""
     if isinstance(tensor, nn.parameter.UninitializedParameter) or not tensor.is_floating_point():
         return False
     return tensor.dim() in (2, 3) and tensor.shape[-1] > 1 and tensor.numel() > 0 and bool(tensor.isfinite().all())

@@ -9,7 +9,7 @@ chebact.state = (() => {
 
   const first = () => ({
     degree: 3, tails: "extrapolate", regressionNodes: 2, interval: [-1, 1], target: "gelu(x)", values: [], moved: false,
-    view: 2.4, shown: [...SHOWN],
+    view: 2.4, shown: [...SHOWN], origin: null,
   });
 
   const basisOf = (state) => basis(state);
@@ -27,7 +27,7 @@ chebact.state = (() => {
     });
   }
 
-  const started = (state) => ({ ...state, values: heights(state), moved: false });
+  const started = (state) => ({ ...state, values: heights(state), moved: false, origin: null });
 
   /** The same shape with other choices: heights come from the function while they are its own, else from the curve. */
   function changed(state, choices) {
