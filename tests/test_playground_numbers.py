@@ -185,7 +185,7 @@ SMOOTH = {
 BOUND = """([degree, formulas]) => formulas.map((f) => {
   const basis = chebact.maths.basis({ degree, tails: "extrapolate", regressionNodes: 2, interval: [-1, 1] });
   const target = chebact.formula.compile(f), values = basis.nodes.map(target.at);
-  return { bound: chebact.analysis.bound(target, basis), error: chebact.analysis.error(target, basis, values) };
+  return { bound: chebact.analysis.bound(target, basis), error: chebact.analysis.errorOf(target, basis)(values) };
 })"""
 
 

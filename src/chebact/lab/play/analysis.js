@@ -1,6 +1,7 @@
 "use strict";
 // How far the polynomial is from the function it started from, and how far equation (1) of the paper lets it be.
 chebact.analysis = (() => {
+  const { dot } = chebact.maths;
   const COARSE = 1201, FINE = 24, ROUNDS = 3; // a prime, so that no point but the ends lies where people put a pole
   const POLE = 1000; // what grows so much when looked at closely has no largest
 
@@ -9,14 +10,14 @@ chebact.analysis = (() => {
 
   /**
    * The largest |g| on an interval, where it is, and how much it grew from the first grid to the finer ones around its
-   * largest; NaN if g is not finite somewhere on them.
+   * largest; NaN if g is not finite somewhere on them. `known` may hold g on the first grid.
    */
-  function largest(g, interval) {
+  function largest(g, interval, known = null) {
     let [left, right] = interval, best = { size: -1, x: left }, before = 0;
     for (let round = 0; round <= ROUNDS; round++) {
-      const count = round ? FINE : COARSE;
-      for (const x of along([left, right], count)) {
-        const size = Math.abs(g(x));
+      const count = round ? FINE : COARSE, places = along([left, right], count);
+      for (let i = 0; i <= count; i++) {
+        const x = places[i], size = Math.abs(known && !round ? known[i] : g(x));
         if (!Number.isFinite(size)) return { size: NaN, x };
         if (size > best.size) best = { size, x };
       }
@@ -28,9 +29,13 @@ chebact.analysis = (() => {
     return { ...best, growth: best.size / before };
   }
 
-  /** The largest |f - P| between the ends. */
-  function error(target, basis, values) {
-    return largest((x) => target.at(x) - basis.value(values, x), basis.interval);
+  /** A function of the heights: the largest |f - P| between the ends. What does not depend on them is computed once. */
+  function errorOf(target, basis) {
+    const places = along(basis.interval, COARSE), heights = places.map(target.at), rows = places.map(basis.row);
+    return (values) => {
+      const known = rows.map((row, i) => heights[i] - dot(row, values));
+      return largest((x) => target.at(x) - basis.value(values, x), basis.interval, known);
+    };
   }
 
   /**
@@ -48,5 +53,5 @@ chebact.analysis = (() => {
     return { printed, stretched: printed * basis.stretch ** count, derivative: size };
   }
 
-  return { error, bound, largest };
+  return { errorOf, bound };
 })();

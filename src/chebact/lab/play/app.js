@@ -1,9 +1,9 @@
 "use strict";
 // The page: controls in, drawing out. Nothing here knows a formula.
 (() => {
-  const { MOST, History, basisOf, changed, first, fromHash, heights, isInterval, moved, same, started, toHash, toPython } = chebact.state;
+  const { MOST, History, basisOf, changed, first, fromHash, isInterval, moved, same, started, toHash, toPython } = chebact.state;
   const { FormulaError, compile } = chebact.formula;
-  const { short, raised } = chebact.text;
+  const { short } = chebact.text;
   const $ = (id) => document.getElementById(id);
   const data = JSON.parse($("data").textContent);
   const still = matchMedia("(prefers-reduced-motion: reduce)");
@@ -22,8 +22,7 @@
   const handles = new chebact.Handles(plot, {
     height: (index) => state.values[index],
     change(index, height, kind) {
-      const wanted = height ?? (state.target ? heights(state)[index] : 0);
-      state = moved(state, index, wanted);
+      state = moved(state, index, height ?? home().values[index] ?? 0);
       settled = kind !== "drag";
       mode = kind === "drag" ? "drag" : "fit";
       if (settled) past.push(state, kind === "key" ? `key ${index}` : null);
@@ -37,6 +36,12 @@
     const asked = location.hash.length > 1 ? fromHash(location.hash) : null;
     if (location.hash.length > 1 && !asked) say("The address names nothing that can be shown, so this is the usual start.");
     return asked ?? (data.sets.length ? learned.state(0) : started(first()));
+  }
+
+  /** What Reset leads back to: the heights of f, or the channel as it was learned. */
+  function home() {
+    if (state.target) return started(state);
+    return state.origin ? learned.state(state.origin.set, state.origin.replica, state.origin.channel, state) : state;
   }
 
   function say(text) { $("said").textContent = text; }
@@ -73,7 +78,8 @@
     const key = JSON.stringify([state.degree, state.tails, state.regressionNodes, state.interval, state.target]);
     if (cache.key !== key) {
       const basis = basisOf(state), target = state.target ? compile(state.target) : null;
-      cache = { key, basis, target, bound: target ? chebact.analysis.bound(target, basis) : null };
+      cache = { key, basis, target, bound: null, error: null };
+      if (target) Object.assign(cache, { bound: chebact.analysis.bound(target, basis), error: chebact.analysis.errorOf(target, basis) });
     }
     return cache;
   }
@@ -84,15 +90,11 @@
     if (box.width < 10 || box.height < 10) return;
     plot.place(state, [Math.round(box.width), Math.round(box.height)]);
     const active = handles.drag?.index ?? seen.hover ?? seen.focus;
-    const inputs = learned.inputsOf(state);
-    const dragging = mode === "drag";
-    if (dragging) plot.ranges.main.goal = [plot.ranges.main.low, plot.ranges.main.high]; // the scale stays under the pointer
-    const range = plot.ranges.main.goal;
-    plot.draw(state, basis, target, { inputs, active, mode: dragging ? "grow" : mode });
-    if (dragging) plot.ranges.main.goal = range;
+    const dragging = mode === "drag"; // then the scale stays under the pointer
+    plot.compute(state, basis, target, dragging ? "grow" : mode, dragging);
     const share = still.matches || mode === "reset" || dragging ? 1 : 0.28;
     const moving = Object.values(plot.ranges).map((each) => each.step(share)).some(Boolean);
-    plot.draw(state, basis, target, { inputs, active, mode: "keep" });
+    plot.paint(state, basis, target, learned.inputsOf(state), active);
     plot.mark(handles.drag ? null : seen.x);
     handles.place(state, basis, active);
     if (!moving) mode = dragging ? "drag" : "fit";
@@ -111,7 +113,7 @@
   }
 
   function panel() {
-    const { basis, target, bound } = cache;
+    const { basis, bound } = cache;
     setValue("degree", state.degree);
     setValue("degree-number", state.degree);
     for (const id of ["degree", "degree-number"]) $(id).max = Math.max(MOST.offered, state.degree);
@@ -129,26 +131,27 @@
     for (const button of $("starts").children) button.setAttribute("aria-pressed", STARTS[button.textContent] === state.target);
     $("undo").disabled = !past.canUndo;
     $("redo").disabled = !past.canRedo;
-    $("reset").disabled = !state.moved || !state.target;
+    $("reset").disabled = same(home(), state);
+    $("target-key").hidden = !state.target || !state.shown.includes("target");
     learned.panel(state);
-    numbers(basis, target, bound);
+    numbers(basis, bound);
     heightFields(basis);
-    $("python").textContent = toPython(state);
+    setText("python", toPython(state));
     if (settled) remember();
   }
 
-  function numbers(basis, target, bound) {
+  function numbers(basis, bound) {
     const slopes = basis.straight ? basis.slopes(state.values).map((slope) => short(slope)).join(",  ") : "no tails";
-    $("slopes").textContent = slopes;
-    const miss = target ? chebact.analysis.error(target, basis, state.values) : null;
-    $("error").replaceChildren(...(miss ? raised(miss.size) : ["no f"]));
+    setText("slopes", slopes);
+    const miss = cache.error?.(state.values) ?? null;
+    setText("error", miss ? short(miss.size, 3) : "no f");
     $("error").dataset.value = miss ? miss.size : "";
     const held = bound && bound.stretched !== undefined;
     for (const [id, size] of [["bound", bound?.stretched], ["printed", bound?.printed]]) {
-      $(id).replaceChildren(...(held ? raised(size) : ["none"]));
+      setText(id, held ? short(size, 3) : "none");
       $(id).dataset.value = held ? size : "";
     }
-    $("verdict").textContent = verdict(miss, bound);
+    setText("verdict", verdict(miss, bound));
   }
 
   function verdict(miss, bound) {
@@ -158,13 +161,17 @@
     }
     if (bound.unbounded !== undefined) return "A derivative of f is unbounded on the interval, so equation (1) says nothing about it.";
     if (state.moved) return "The bound is for the heights of f itself; some were moved.";
-    return miss.size < 1e-13 ? "Exact, but for rounding." : `The largest gap is at x = ${short(miss.x, 3)}.`;
+    return miss.size < 1e-13 ? "Exact, but for rounding." : `The largest gap is at x = ${short(Number(miss.x.toFixed(3)), 3)}.`;
   }
 
   function setValue(id, value) {
     const input = $(id), text = String(value);
     if (document.activeElement === input && input.type !== "range") return; // not while it is being typed
     if (input.value !== text) input.value = text;
+  }
+
+  function setText(id, text) {
+    if ($(id).textContent !== text) $(id).textContent = text;
   }
 
   function heightFields(basis) {
@@ -266,7 +273,7 @@
     }
     $("undo").addEventListener("click", () => goTo(past.undo()));
     $("redo").addEventListener("click", () => goTo(past.redo()));
-    $("reset").addEventListener("click", () => show(started(state)));
+    $("reset").addEventListener("click", () => show(home()));
     $("share").addEventListener("click", (event) => {
       history.replaceState(null, "", `#${toHash(state)}`);
       copy(location.href, event.target, "The address is copied; it holds all that is shown.");

@@ -47,7 +47,11 @@ chebact.maths = (() => {
     return row.map((entry) => entry * factor);
   }
 
-  const dot = (row, values) => row.reduce((sum, entry, j) => sum + entry * values[j], 0);
+  function dot(row, values) {
+    let sum = 0;
+    for (let j = 0; j < row.length; j++) sum += row[j] * values[j];
+    return sum;
+  }
 
   /** The functions phi_j and their derivatives for one choice of degree, tails, k and interval. */
   function basis({ degree, tails, regressionNodes, interval: [left, right] }) {

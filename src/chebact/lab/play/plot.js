@@ -5,7 +5,11 @@ chebact.Plot = (() => {
   const { Range, element, line, pathOf, ticks } = chebact.drawing;
   const LAYERS = ["main", "derivative", "basis"];
   const SPACE = { left: 44, right: 14, top: 10, bottom: 24, between: 12 };
+  const PARTS = ["left", "inside", "right"];
   const STEPS = 640;
+
+  const along = (from, to, count) =>
+    Array.from({ length: count + 1 }, (_, i) => (i === count ? to : from + (to - from) * i / count));
 
   return class Plot {
     constructor(svg) {
@@ -15,6 +19,7 @@ chebact.Plot = (() => {
       this.cross = line(svg, "cross");
       this.handles = element("g", { class: "handles" }, svg);
       this.size = [800, 600];
+      this.done = {};
     }
 
     panel(name) {
@@ -24,11 +29,10 @@ chebact.Plot = (() => {
       for (let side = 0; side < 2; side++) parts.outside.push(element("rect", { class: "outside" }, group));
       parts.grid = element("g", { class: "grid" }, group);
       parts.drawing = element("g", { "clip-path": `url(#clip-${name})` }, group);
-      for (const kind of ["inputs", "gap", "target", "tail", "curve"]) {
+      for (const kind of ["inputs", "gap", "stems", "target", "tail", "curve"]) {
         parts[kind] = element("path", { class: kind }, parts.drawing);
       }
       parts.functions = element("g", { class: "functions" }, parts.drawing);
-      parts.dots = element("g", { class: "dots" }, parts.drawing);
       parts.label = element("text", { class: "panel-label" }, group);
       return parts;
     }
@@ -78,8 +82,6 @@ chebact.Plot = (() => {
       const key = JSON.stringify([state.degree, state.tails, state.regressionNodes, state.interval, this.reach]);
       if (this.sampled?.key === key) return this.sampled;
       const [left, right] = state.interval, [low, high] = this.reach;
-      const along = (from, to, count) =>
-        Array.from({ length: count + 1 }, (_, i) => (i === count ? to : from + (to - from) * i / count));
       const few = basis.straight ? 1 : STEPS / 4;
       const parts = { left: along(low, left, few), inside: along(left, right, STEPS), right: along(right, high, few) };
       const hair = (right - left) * 1e-9; // an end belongs to the straight line, which may have another slope
@@ -89,30 +91,61 @@ chebact.Plot = (() => {
         const slope = name === "inside" ? (x) => basis.derivativeRow(inner(x)) : basis.derivativeRow;
         this.sampled[name] = { places, rows: places.map(basis.row), slopes: places.map(slope) };
       }
+      const all = this.sampled.inside.rows.flat();
+      this.sampled.extremes = [all.reduce((a, b) => Math.min(a, b)), all.reduce((a, b) => Math.max(a, b))];
       return this.sampled;
     }
 
-    /** Draw everything but the handles; `mode` says what may become of the vertical ranges. */
-    draw(state, basis, target, { inputs = null, active = null, mode = "fit" } = {}) {
-      const sampled = this.sample(state, basis);
-      const heights = {}, slopes = {};
-      for (const part of ["left", "inside", "right"]) {
-        heights[part] = sampled[part].rows.map((row) => dot(row, state.values));
-        slopes[part] = sampled[part].slopes.map((row) => dot(row, state.values));
+    /** Work out all heights and say what the vertical ranges should be; `mode` is that of Range.want. */
+    compute(state, basis, target, mode, held) {
+      const sampled = this.sample(state, basis), { ranges } = this;
+      const product = (rows) => rows.map((row) => dot(row, state.values));
+      this.heights = {};
+      this.slopes = {};
+      for (const part of PARTS) {
+        this.heights[part] = product(sampled[part].rows);
+        this.slopes[part] = product(sampled[part].slopes);
       }
-      const wanted = target && state.shown.includes("target") ? sampled.inside.places.map(target.at) : [];
-      if (mode !== "keep") {
-        this.ranges.main.want([...heights.inside, ...state.values, ...wanted], [...heights.left, ...heights.right], mode);
-        this.ranges.derivative.want(slopes.inside, [...slopes.left, ...slopes.right], mode);
-        this.ranges.basis.want(sampled.inside.rows.flat(), [], mode);
+      this.followed = target && state.shown.includes("target") ? this.follow(target, sampled) : null;
+      const { left, inside, right } = this.heights;
+      if (!held) ranges.main.want([...inside, ...state.values, ...(this.followed?.inside ?? [])], [...left, ...right], mode);
+      ranges.derivative.want(this.slopes.inside, [...this.slopes.left, ...this.slopes.right], mode);
+      ranges.basis.want(sampled.extremes, [], mode);
+    }
+
+    /** The function that the shape started from, along the x axis and between the ends. */
+    follow(target, sampled) {
+      if (this.followed?.target === target && this.followed.key === sampled.key) return this.followed;
+      const places = along(...this.reach, STEPS / 2);
+      return {
+        target, key: sampled.key, places, heights: places.map(target.at), inside: sampled.inside.places.map(target.at),
+      };
+    }
+
+    /** Draw everything but the handles; what cannot have changed since the last time is left alone. */
+    paint(state, basis, target, inputs, active) {
+      for (const name of Object.keys(this.boxes)) {
+        const { low, high } = this.ranges[name];
+        this.once(`frame ${name}`, [this.size, this.reach, this.boxes, state.interval, low, high], () => this.frame(name, state));
       }
-      for (const name of Object.keys(this.boxes)) this.frame(name, state);
-      this.curves("main", sampled, heights);
-      if (this.boxes.derivative) this.curves("derivative", sampled, slopes);
-      if (this.boxes.basis) this.functions(state, sampled, active);
-      this.target(state, sampled, target, heights.inside);
-      this.inputs(inputs);
-      this.stems(state, basis);
+      this.curves("main", this.heights);
+      if (this.boxes.derivative) this.curves("derivative", this.slopes);
+      if (this.boxes.basis) {
+        const { low, high } = this.ranges.basis;
+        this.once("functions", [this.sampled.key, this.size, this.boxes, low, high], () => this.functions(state));
+        [...this.panels.basis.functions.children].forEach((path, j) => path.classList.toggle("active", j === active));
+      }
+      this.target();
+      const { low, high } = this.ranges.main;
+      this.once("inputs", [inputs, this.size, this.boxes, this.reach], () => this.inputs(inputs));
+      this.stems(state, basis, Math.min(Math.max(0, low), high));
+    }
+
+    once(what, given, draw) {
+      const key = JSON.stringify(given);
+      if (this.done[what] === key) return;
+      this.done[what] = key;
+      draw();
     }
 
     frame(name, state) {
@@ -155,38 +188,35 @@ chebact.Plot = (() => {
       return pathOf(places, heights, (x) => this.x(x), (y) => Math.min(Math.max(this.y(name, y), top - far), bottom + far));
     }
 
-    curves(name, sampled, heights) {
-      const { curve, tail } = this.panels[name];
+    curves(name, heights) {
+      const { curve, tail } = this.panels[name], { sampled } = this;
       curve.setAttribute("d", this.path(name, sampled.inside.places, heights.inside));
       tail.setAttribute("d", ["left", "right"].map((side) => this.path(name, sampled[side].places, heights[side])).join(""));
     }
 
-    functions(state, sampled, active) {
-      const { functions } = this.panels.basis;
-      while (functions.childElementCount > state.degree + 1) functions.lastChild.remove();
-      while (functions.childElementCount <= state.degree) element("path", {}, functions);
-      [...functions.children].forEach((path, j) => {
-        const parts = ["left", "inside", "right"].map((part) =>
-          this.path("basis", sampled[part].places, sampled[part].rows.map((row) => row[j])));
-        path.setAttribute("d", parts.join(""));
-        path.setAttribute("class", j === active ? "active" : "");
+    functions(state) {
+      const { functions } = this.panels.basis, { sampled } = this;
+      functions.replaceChildren();
+      for (let j = 0; j <= state.degree; j++) {
+        const parts = PARTS.map((part) => this.path("basis", sampled[part].places, sampled[part].rows.map((row) => row[j])));
+        const path = element("path", { d: parts.join("") }, functions);
         path.style.setProperty("--hue", 210 + 170 * j / state.degree);
-      });
+      }
     }
 
-    target(state, sampled, target, inside) {
-      const { target: path, gap } = this.panels.main;
-      const shown = target && state.shown.includes("target");
-      if (!shown) {
-        path.setAttribute("d", "");
-        gap.setAttribute("d", "");
+    target() {
+      const { target: path, gap } = this.panels.main, { followed, sampled } = this;
+      if (!followed) {
+        for (const empty of [path, gap]) empty.setAttribute("d", "");
+        delete this.done.target;
         return;
       }
-      const [low, high] = this.reach, count = STEPS / 2;
-      const places = Array.from({ length: count + 1 }, (_, i) => low + (high - low) * i / count);
-      path.setAttribute("d", this.path("main", places, places.map(target.at)));
-      const there = sampled.inside.places, back = [...there].reverse();
-      gap.setAttribute("d", this.path("main", [...there, ...back], [...inside, ...back.map(target.at)]));
+      const { low, high } = this.ranges.main;
+      this.once("target", [followed.target.text, followed.key, this.size, this.boxes, low, high], () => {
+        path.setAttribute("d", this.path("main", followed.places, followed.heights));
+      });
+      const there = sampled.inside.places, back = there.toReversed();
+      gap.setAttribute("d", this.path("main", [...there, ...back], [...this.heights.inside, ...followed.inside.toReversed()]));
     }
 
     /** The inputs that reached this channel, as bars that stand on the floor. */
@@ -201,11 +231,12 @@ chebact.Plot = (() => {
       }).join(""));
     }
 
-    stems(state, basis) {
-      const { dots } = this.panels.main, { low, high } = this.ranges.main;
-      dots.replaceChildren();
-      const ground = this.y("main", Math.min(Math.max(0, low), high));
-      basis.nodes.forEach((x, j) => line(dots, "stem", this.x(x), ground, this.x(x), this.y("main", state.values[j])));
+    /** A thin line from every node on the ground to its handle. */
+    stems(state, basis, ground) {
+      const { stems } = this.panels.main;
+      const foot = this.y("main", ground).toFixed(2);
+      stems.setAttribute("d", basis.nodes.map((x, j) =>
+        `M${this.x(x).toFixed(2)} ${foot}V${this.y("main", state.values[j]).toFixed(2)}`).join(""));
     }
 
     /** The vertical line at x, or none. */

@@ -124,8 +124,8 @@ chebact.state = (() => {
     if (!same(state.interval, [-1, 1])) choices.push(`interval=(${state.interval.map(chebact.text.python).join(", ")})`);
     choices.push(`dtype=torch.${single ? "float32" : "float64"}`);
     const rows = [];
-    for (let j = 0; j < state.values.length; j += 4) {
-      rows.push(`    ${state.values.slice(j, j + 4).map(chebact.text.python).join(", ")},`);
+    for (let j = 0; j < state.values.length; j += 2) {
+      rows.push(`    ${state.values.slice(j, j + 2).map(chebact.text.python).join(", ")},`);
     }
     return [
       "import torch", "from chebact import ChebyshevLagrange", "",
