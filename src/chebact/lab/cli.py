@@ -38,6 +38,11 @@ bench.command("chebact.lab.commands.bench:page", name="page")
 app.command(
     "chebact.lab.commands.kernels:show", name="kernels", help="Show every kernel: whether it runs here, and why not."
 )
+app.command(
+    "chebact.lab.commands.play:play",
+    name="play",
+    help="Write and open the playground, where an activation is bent by hand.",
+)
 
 
 def run_command(arguments: Sequence[str] | None = None) -> int:
