@@ -22,6 +22,8 @@ bench = App(name="bench", help="Measure what the activations cost, and show what
 app.command(run)
 app.command(report)
 app.command(bench)
+data = App(name="data", help="Fetch the image sets, and show which of them are there.")
+app.command(data)
 
 TRAIN = "Train what is missing of the synthetic experiment. Stop it at any moment; the same command goes on from there."
 run.command("chebact.lab.commands.synthetic:run", name="synthetic", help=TRAIN)
@@ -30,6 +32,10 @@ report.command(
     name="synthetic",
     help="The synthetic tables, each cell beside the published one.",
 )
+run.command("chebact.lab.commands.images:run", name="images")
+report.command("chebact.lab.commands.images:report", name="images")
+data.command("chebact.lab.commands.data:fetch", name="fetch")
+data.command("chebact.lab.commands.data:show", name="list")
 app.command(
     "chebact.lab.commands.synthetic:reproduce", name="reproduce", help="Train the synthetic tables anew and show them."
 )

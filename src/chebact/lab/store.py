@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from chebact.files import write_whole
 from chebact.lab import LabError
 from chebact.lab.spec import canonical, differences
 
@@ -101,30 +100,3 @@ def write_record(path: Path, record: Record) -> None:
         write_whole(path, record.text().encode())
     except OSError as error:
         raise LabError(f"cannot write {path}: {error.strerror}; the records written before are whole") from error
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Replace a file, or make it and its folders, in one step: a reader meets all of the old or all of the new."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, partial = tempfile.mkstemp(dir=path.parent, prefix=f".{path.stem}-", suffix=".partial")
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(partial).chmod(0o644)
-        Path(partial).replace(path)
-    except BaseException:
-        Path(partial).unlink(missing_ok=True)
-        raise
-    flush_folder(path.parent)
-
-
-def flush_folder(folder: Path) -> None:
-    """Make a rename last through a power cut, where the system lets a folder be flushed."""
-    if hasattr(os, "O_DIRECTORY"):
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)

@@ -1,6 +1,7 @@
-"""Networks built from the activations. Every one takes a leading replica axis, or none."""
+"""Networks built from the activations. Those of linear layers take a leading replica axis, or none."""
 
 from chebact.networks.linear import ReplicaLinear
 from chebact.networks.residual_mlp import ARCHITECTURES, ResidualMLP
+from chebact.networks.shake_shake import ShakeShakeResNet
 
-__all__ = ["ARCHITECTURES", "ReplicaLinear", "ResidualMLP"]
+__all__ = ["ARCHITECTURES", "ReplicaLinear", "ResidualMLP", "ShakeShakeResNet"]

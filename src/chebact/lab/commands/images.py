@@ -1,0 +1,280 @@
+"""The commands of the image experiment."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Literal
+
+import torch
+from cyclopts import Parameter
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from chebact.data.images import IMAGE_DATASETS
+from chebact.files import write_whole
+from chebact.lab import LabError
+from chebact.lab.bench.plot import image_kind
+from chebact.lab.experiments.images import ImageCohort, Watch, run_images
+from chebact.lab.progress import time_left
+from chebact.lab.report.documents import update_document
+from chebact.lab.report.image_figures import draw_captures, draw_curves
+from chebact.lab.report.image_tables import CAPTION, as_markdown, as_table
+from chebact.lab.report.images import ImageRow, as_json, rows_of
+from chebact.lab.spec import check_choice
+from chebact.lab.store import records_under
+from chebact.training.distributed import team
+from chebact.training.images import Epoch
+from chebact.training.memory import keep_freed_memory
+
+__all__ = ["report", "run"]
+
+Several = Parameter(consume_multiple=True, negative=())
+RESULTS = Path("results/images")
+WIDTH = 140  # of the table where no terminal says otherwise
+
+
+def run(
+    *,
+    dataset: str = "digits",
+    activation: Annotated[tuple[str, ...], Several] = ("relu", "cl-extrapolate"),
+    epochs: int = 100,
+    seeds: int = 3,
+    batch_size: int = 128,
+    learning_rate: float = 0.1,
+    subset: int | None = None,
+    shake: bool | None = None,
+    form: Literal["paper", "released"] = "paper",
+    where: Annotated[tuple[int, ...], Several] = tuple(range(6, 14)),
+    degree: int = 3,
+    precision: Literal["float32", "bfloat16"] = "float32",
+    channels_last: bool = True,
+    device: str | None = None,
+    resume: bool = True,
+    tensorboard: Annotated[bool, Parameter(negative=())] = False,
+    data: Path | None = None,
+    output: Path = RESULTS,
+) -> None:
+    """Train the shake-shake network on images. Stop it at any moment; the same command goes on from there.
+
+    Parameters
+    ----------
+    dataset
+        digits (comes along), mnist, fashion-mnist or cifar10 (see `chebact data fetch`).
+    activation
+        Names of the table of activations; each is trained in turn.
+    epochs
+        Passes over the data; the step size falls along a cosine to zero over them.
+    seeds
+        Trainings of each activation.
+    batch_size
+        Images a step, of all processes together.
+    learning_rate
+        The step size at the beginning.
+    subset
+        Train on the first so many images only.
+    shake
+        Shake-shake or the plain mean of the branches; the paper's choice by default.
+    form
+        Shake in all stages (paper) or in the last two (released), as the published figures were made.
+    where
+        The convolutions that have the activation before them; the others have ReLU.
+    degree
+        Of the learned polynomials.
+    precision
+        Of the forward pass; bfloat16 is torch's autocast.
+    channels_last
+        The channels of a pixel side by side in memory: much the faster on CPUs.
+    device
+        cpu or cuda; a GPU where torch finds one by default.
+    resume
+        Go on from the checkpoints in the output folder; --no-resume removes them first.
+    tensorboard
+        Write curves for TensorBoard too.
+    data
+        Folder of the image sets; $CHEBACT_DATA or the user's cache by default.
+    output
+        Folder of the records, and of checkpoints and logs beside them.
+    """
+    keep_freed_memory()
+    where_to = device_named(device)
+    with team(where_to) as own:
+        cohorts = [
+            ImageCohort(
+                dataset,
+                name,
+                seeds=seeds,
+                epochs=epochs,
+                batch_size=batch_size,
+                learning_rate=learning_rate,
+                degree=degree,
+                where=where,
+                shake=shake,
+                form=form,
+                subset=subset,
+                precision=precision,
+                channels_last=channels_last,
+                processes=own.size,
+            )
+            for name in dict.fromkeys(activation)
+        ]
+        if not cohorts:
+            raise LabError("nothing is asked for: name one activation at least")
+        console = Console(stderr=True, quiet=not own.leads)
+        for cohort in cohorts:
+            with shown(cohort, console) as watch:
+                record = run_images(
+                    cohort,
+                    output,
+                    data=data,
+                    resume=resume,
+                    tensorboard=tensorboard,
+                    device=where_to,
+                    team=own,
+                    watch=watch,
+                )
+            accuracies = ", ".join(percent(seed["accuracy"]) for seed in record.results["seeds"])
+            told = f"{cohort.activation} on {cohort.dataset}, test accuracy: {accuracies}; {cohort.path(output)}"
+            console.print(told, highlight=False, soft_wrap=True)
+
+
+def report(
+    *,
+    results: Path = RESULTS,
+    dataset: Annotated[tuple[str, ...], Several] = (),
+    markdown: Path | None = None,
+    text: Path | None = None,
+    json: Path | None = None,
+    curves: Path | None = None,
+    captures: Path | None = None,
+    update: Annotated[tuple[Path, ...], Several] = (),
+) -> None:
+    """Show what the image records give: accuracy, the test against ReLU, time an epoch, beside the paper's.
+
+    Parameters
+    ----------
+    results
+        Folder of the records.
+    dataset
+        Only these image sets.
+    markdown
+        Write the table to this file as Markdown.
+    text
+        Write the table to this file as plain text.
+    json
+        Write the rows to this file as JSON.
+    curves
+        Draw losses and test error by epoch into this PNG or SVG file.
+    captures
+        Draw the captured units of each record into this folder, as PNG files.
+    update
+        Documents whose block `images` is to be filled from the records.
+    """
+    for name in dataset:
+        check_choice("image set", name, IMAGE_DATASETS)
+    kind = None if curves is None else image_kind(curves)
+    records = [record for record in records_under(results) if record.experiment == "images"]
+    records = [record for record in records if not dataset or record.spec["dataset"] in dataset]
+    rows = rows_of(records)
+    if not rows:
+        raise LabError(f"no image records below {results} are of that kind: run `chebact run images` first")
+    console = wide_console()
+    show_rows(rows, console)
+    if text is not None:
+        plain = io.StringIO()
+        show_rows(rows, Console(file=plain, width=WIDTH))
+        save(text, plain.getvalue().encode())
+    for path, content in ((markdown, as_markdown(rows)), (json, as_json(rows))):
+        if path is not None:
+            save(path, content.encode())
+    if curves is not None and kind is not None:
+        save(curves, draw_curves(records, kind))
+    for record in records if captures is not None else ():
+        spec = record.spec
+        part = "" if spec["subset"] is None else f"-of-{spec['subset']}"
+        name = f"{spec['dataset']}-{spec['activation']}-{spec['epochs']}-epochs{part}.png"
+        assert captures is not None
+        save(captures / name, draw_captures(record, "png"))
+    for document in update:
+        update_document(document, {"images": as_markdown(rows)})
+
+
+def show_rows(rows: Sequence[ImageRow], console: Console) -> None:
+    """Print the table under what it shows."""
+    console.print(CAPTION, highlight=False)
+    console.print(as_table(rows))
+
+
+def wide_console() -> Console:
+    """Standard output; a file or a pipe has no width of its own and gets one that the table fits into."""
+    console = Console()
+    return console if console.is_terminal else Console(width=WIDTH)
+
+
+def save(path: Path, content: bytes) -> None:
+    try:
+        write_whole(path, content)
+    except OSError as error:
+        raise LabError(f"cannot write {path}: {error.strerror}") from error
+
+
+def device_named(device: str | None) -> str:
+    """The device asked for, or the best that there is; a LabError where it cannot be used."""
+    chosen = device or ("cuda" if torch.cuda.is_available() else "cpu")
+    if chosen not in ("cpu", "cuda"):
+        raise LabError(f"unknown device {chosen!r}: choose from cpu, cuda")
+    if chosen == "cuda" and not torch.cuda.is_available():
+        raise LabError("the device cuda was asked for, but this torch finds no GPU: leave --device out, or say cpu")
+    return chosen
+
+
+def percent(accuracy: float | None) -> str:
+    return "NaN" if accuracy is None else f"{100 * accuracy:.2f} %"
+
+
+class shown:
+    """Within this context a bar shows how far a cohort is; each epoch that ends gets a line."""
+
+    def __init__(self, cohort: ImageCohort, console: Console) -> None:
+        columns = (
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TextColumn("{task.fields[left]}"),
+            TimeElapsedColumn(),
+        )
+        self.cohort, self.progress = cohort, Progress(*columns, console=console)
+
+    def __enter__(self) -> Watch:
+        self.progress.start()
+        self.task = self.progress.add_task(
+            self.cohort.activation, total=self.cohort.seeds * self.cohort.epochs, left=""
+        )
+        self.first: float | None = None
+        return Watch(self.on_start, self.on_step, self.on_epoch)
+
+    def __exit__(self, *_: object) -> None:
+        self.progress.stop()
+
+    def on_start(self, seed: int, epochs_done: int) -> None:
+        if epochs_done and epochs_done < self.cohort.epochs:
+            self.progress.console.print(f"seed {seed} goes on after epoch {epochs_done}", highlight=False)
+
+    def on_step(self, seed: int, epoch: int, step: int, steps: int) -> None:
+        done = seed * self.cohort.epochs + epoch - 1 + step / steps
+        total = self.cohort.seeds * self.cohort.epochs
+        self.first = done if self.first is None else self.first
+        elapsed = self.progress.tasks[0].elapsed or 0
+        self.progress.update(
+            self.task,
+            completed=done,
+            description=f"{self.cohort.activation}, seed {seed}, epoch {epoch}",
+            left=time_left(elapsed, done - self.first, total - done),
+        )
+
+    def on_epoch(self, seed: int, epoch: Epoch) -> None:
+        line = (
+            f"{self.cohort.activation}, seed {seed}, epoch {epoch.epoch}: training loss {epoch.train_loss:.4f}, "
+            f"test loss {epoch.test_loss:.4f}, test accuracy {percent(epoch.test_accuracy)}, {epoch.seconds:.1f} s"
+        )
+        self.progress.console.print(line, highlight=False)

@@ -1,0 +1,89 @@
+"""Batch norm and a learned activation in one step that keeps one tensor for the backward pass in place of two.
+
+ReLU keeps its output, which the convolution after it keeps anyway; a learned activation needs its input, the output of
+batch norm, which nobody else keeps. But batch norm keeps its own input, and its output follows from that by one
+multiplication and one addition a number: so it is made again in the backward pass, and the forward pass writes the
+activation over it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.autograd import Function
+from torch.autograd.function import once_differentiable
+
+from chebact import kernels
+from chebact.activations import ChebyshevLagrange
+from chebact.basis import Basis
+
+__all__ = ["norm_activation"]
+
+
+class _NormActivation(Function):
+    """sigma(batch norm of x) in training mode, with x (image, channel, ...)."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, x: Tensor, norm: nn.BatchNorm2d, weight: Tensor, bias: Tensor, values: Tensor, basis: Basis
+    ) -> Tensor:
+        normed, mean, scale = torch.native_batch_norm(
+            x, weight, bias, norm.running_mean, norm.running_var, True, norm.momentum or 0.0, norm.eps
+        )
+        ctx.norm, ctx.basis = norm, basis
+        ctx.save_for_backward(x, weight, bias, mean, scale, values)
+        return kernels.evaluate(normed, values, basis, 1, False, inplace=True)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        x, weight, bias, mean, scale, values = ctx.saved_tensors
+        factor = (weight * scale).to(scale.dtype)
+        shape = (1, -1, *(1,) * (x.ndim - 2))
+        offset = torch.addcmul(bias.to(scale.dtype), mean, factor, value=-1)
+        normed = torch.addcmul(offset.view(shape), x, factor.view(shape)).to(x.dtype)
+        for_normed, for_values = kernels.gradients(normed, grad, values, ctx.basis, 1, False)
+        del normed
+        for_x, for_weight, for_bias = torch.ops.aten.native_batch_norm_backward(
+            for_normed, x, weight, None, None, mean, scale, True, ctx.norm.eps, (True, True, True)
+        )
+        return for_x, None, for_weight, for_bias, for_values, None
+
+
+def norm_activation(x: Tensor, norm: nn.BatchNorm2d, activation: nn.Module) -> Tensor:
+    """activation(norm(x)), in one step where that saves memory: in training, for a `ChebyshevLagrange`.
+
+    Everything else (evaluation, other activations, second derivatives' tracing, torch.compile) takes the two steps.
+
+    >>> x = torch.randn(8, 4, 3, 3, requires_grad=True)
+    >>> norm_activation(x, nn.BatchNorm2d(4), ChebyshevLagrange(4, init="tanh")).shape
+    torch.Size([8, 4, 3, 3])
+    """
+    if not is_fused(x, norm, activation):
+        return activation(norm(x))  # type: ignore[no-any-return]
+    assert isinstance(activation, ChebyshevLagrange)
+    assert norm.num_batches_tracked is not None
+    norm.num_batches_tracked.add_(1)
+    result: Tensor = _NormActivation.apply(x, norm, norm.weight, norm.bias, activation.values, activation.basis)  # type: ignore[no-untyped-call]
+    return result
+
+
+def is_fused(x: Tensor, norm: nn.BatchNorm2d, activation: nn.Module) -> bool:
+    """Whether the one step does what the two would do, and saves memory."""
+    return (
+        type(activation) is ChebyshevLagrange
+        and activation.values.shape[:-1] == (norm.num_features,)
+        and activation.channel_dim == 1
+        and norm.training
+        and norm.affine
+        and norm.track_running_stats
+        and norm.momentum is not None
+        and torch.is_grad_enabled()
+        and not (norm._forward_hooks or norm._forward_pre_hooks)
+        and not (activation._forward_hooks or activation._forward_pre_hooks)
+        and not torch.compiler.is_compiling()
+        and not torch._C._are_functorch_transforms_active()
+        and x.numel() > 0
+    )

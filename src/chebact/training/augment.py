@@ -1,0 +1,78 @@
+"""Images as a network sees them: moved and mirrored at random, each on its own, as a few operations on the batch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+__all__ = ["Moves", "as_input", "draw_moves", "moved", "with_border"]
+
+
+@dataclass(frozen=True)
+class Moves:
+    """What is done to each image of a batch: `down` and `right` (n,), from -shift to shift, and `mirrored` (n,)."""
+
+    down: Tensor
+    right: Tensor
+    mirrored: Tensor
+
+    def take(self, which: slice) -> Moves:
+        """Those of some of the images."""
+        return Moves(self.down[which], self.right[which], self.mirrored[which])
+
+
+def draw_moves(count: int, shift: int, flip: bool, generator: torch.Generator) -> Moves:
+    """Draw what is done to so many images: the same number of draws from the generator whatever `flip` says.
+
+    >>> moves = draw_moves(100, 2, True, torch.Generator().manual_seed(0))
+    >>> int(moves.down.min()), int(moves.down.max()), 30 < int(moves.mirrored.sum()) < 70
+    (-2, 2, True)
+    """
+    where = generator.device
+    places = torch.randint(-shift, shift + 1, (2, count), generator=generator, device=where)
+    mirrored = torch.rand(count, generator=generator, device=where) < 0.5
+    return Moves(places[0], places[1], mirrored if flip else torch.zeros_like(mirrored))
+
+
+def moved(images: Tensor, moves: Moves) -> Tensor:
+    """Each image (n, channel, height, width) mirrored left to right where asked, then moved, with zeros coming in.
+
+    One gather for the whole batch, on whatever device and in whatever type the images are.
+
+    >>> one = torch.arange(4.0).reshape(1, 1, 2, 2)
+    >>> moved(one, Moves(torch.tensor([0]), torch.tensor([1]), torch.tensor([False]))).tolist()
+    [[[[0.0, 0.0], [0.0, 2.0]]]]
+    """
+    height, width = images.shape[2:]
+    device = images.device
+    rows = torch.arange(height, device=device) - moves.down.to(device)[:, None]  # where each pixel comes from
+    columns = torch.arange(width, device=device) - moves.right.to(device)[:, None]
+    inside = ((rows >= 0) & (rows < height))[:, :, None] & ((columns >= 0) & (columns < width))[:, None, :]
+    columns = torch.where(moves.mirrored.to(device)[:, None], width - 1 - columns, columns)
+    place = rows.clamp(0, height - 1)[:, :, None] * width + columns.clamp(0, width - 1)[:, None, :]
+    taken = images.flatten(2).gather(2, place.flatten(1)[:, None].expand(-1, images.shape[1], -1))
+    return taken.reshape(images.shape) * inside[:, None].to(images.dtype)
+
+
+def with_border(images: Tensor, border: int) -> Tensor:
+    """So many zero pixels around each image.
+
+    >>> with_border(torch.ones(1, 1, 2, 2), 1).shape
+    torch.Size([1, 1, 4, 4])
+    """
+    return torch.nn.functional.pad(images, (border,) * 4) if border else images
+
+
+def as_input(images: Tensor, mean: Sequence[float], deviation: Sequence[float]) -> Tensor:
+    """Bytes (n, channel, height, width) as the numbers that a network takes: (byte / 255 - mean) / deviation.
+
+    >>> as_input(torch.full((1, 1, 1, 1), 255, dtype=torch.uint8), (0.5,), (0.25,)).item()
+    2.0
+    """
+    shape = (1, -1, 1, 1)
+    scale = torch.tensor([1 / (255 * each) for each in deviation], device=images.device).view(shape)
+    offset = torch.tensor([m / d for m, d in zip(mean, deviation, strict=True)], device=images.device).view(shape)
+    return images.float() * scale - offset

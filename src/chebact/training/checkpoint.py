@@ -1,0 +1,87 @@
+"""Checkpoints that are whole or not there, carry a checksum, and belong to one training only."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from chebact.files import writing_whole
+
+__all__ = ["CheckpointError", "checkpoints", "load_checkpoint", "save_checkpoint"]
+
+MAGIC = b"chebact checkpoint 1\n"
+NAME = re.compile(r"checkpoint-(\d+)\.pt")
+KEPT = 2
+
+
+class CheckpointError(RuntimeError):
+    """A checkpoint that cannot be written, read or used; the message is one sentence that says what to do."""
+
+
+def checkpoints(folder: Path) -> list[Path]:
+    """The checkpoints in a folder, the oldest first.
+
+    >>> checkpoints(Path("no such folder"))
+    []
+    """
+    found = [path for path in folder.glob("checkpoint-*.pt") if NAME.fullmatch(path.name)]
+    return sorted(found, key=position_of)
+
+
+def position_of(path: Path) -> int:
+    found = NAME.fullmatch(path.name)
+    return int(found[1]) if found else -1
+
+
+def save_checkpoint(folder: Path, position: int, state: Mapping[str, Any], identity: Mapping[str, Any]) -> Path:
+    """Write `checkpoint-<position>.pt` and remove all but the newest two.
+
+    `state` holds tensors and plain values; `identity` says which training it is of, in plain values. Should the disk
+    be full or the machine stop, the checkpoints written before are as they were.
+    """
+    content = io.BytesIO()
+    torch.save({"identity": dict(identity), "position": position, "state": dict(state)}, content)
+    payload = content.getbuffer()
+    path = folder / f"checkpoint-{position:05d}.pt"
+    try:
+        with writing_whole(path) as file:
+            file.write(MAGIC + hashlib.sha256(payload).hexdigest().encode() + b"\n")
+            file.write(payload)
+        for old in checkpoints(folder)[:-KEPT]:
+            old.unlink()
+    except OSError as error:
+        raise CheckpointError(
+            f"cannot write {path}: {error.strerror}; the checkpoints written before are whole, so free some space and "
+            "run the same command again"
+        ) from error
+    return path
+
+
+def load_checkpoint(path: Path, identity: Mapping[str, Any]) -> dict[str, Any]:
+    """The state in a checkpoint of the training that `identity` names; a CheckpointError where it is damaged or of
+    another one.
+    """
+    mend = f"remove it to go on from the one before, or move {path.parent} away to start anew"
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise CheckpointError(f"cannot read {path}: {error.strerror}") from error
+    start = len(MAGIC) + 65
+    if content[: len(MAGIC)] != MAGIC or len(content) < start:
+        raise CheckpointError(f"{path} is not a whole checkpoint of this version of chebact: {mend}")
+    if hashlib.sha256(content[start:]).hexdigest().encode() != content[len(MAGIC) : start - 1]:
+        raise CheckpointError(f"{path} is damaged, for its checksum does not fit: {mend}")
+    parts = torch.load(io.BytesIO(content[start:]), map_location="cpu", weights_only=True)
+    there = parts["identity"]
+    other = [name for name in sorted({*there, *identity}) if there.get(name) != identity.get(name)]
+    if other:
+        words = ", ".join(f"{name} is {there.get(name)!r} there and {identity.get(name)!r} here" for name in other)
+        raise CheckpointError(f"{path} is of another training ({words}): choose another folder with --output")
+    state: dict[str, Any] = parts["state"]
+    return state
