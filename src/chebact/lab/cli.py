@@ -36,6 +36,14 @@ run.command("chebact.lab.commands.images:run", name="images")
 report.command("chebact.lab.commands.images:report", name="images")
 data.command("chebact.lab.commands.data:fetch", name="fetch")
 data.command("chebact.lab.commands.data:show", name="list")
+run.command(
+    "chebact.lab.commands.clinical:run",
+    name="clinical",
+    help="Train what is missing of the clinical experiment, on generated data or on your own table of recordings.",
+)
+report.command(
+    "chebact.lab.commands.clinical:report", name="clinical", help="The clinical tables, with the tests between models."
+)
 app.command(
     "chebact.lab.commands.synthetic:reproduce", name="reproduce", help="Train the synthetic tables anew and show them."
 )

@@ -14,10 +14,10 @@ import torch
 __all__ = ["environment", "host"]
 
 
-def environment() -> dict[str, Any]:
-    """What a result may depend on beside its spec, as plain values."""
+def environment(*packages: str) -> dict[str, Any]:
+    """What a result may depend on beside its spec, as plain values; `packages` are more of which the version counts."""
     return {
-        "versions": versions(),
+        "versions": versions() | {name: installed(name) for name in packages},
         "commit": commit(),
         "machine": platform.machine(),
         "cpu": torch.backends.cpu.get_cpu_capability(),

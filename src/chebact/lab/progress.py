@@ -1,9 +1,9 @@
-"""What a run shows while it goes on: cohorts done, time left, the RMSE of what has just come out."""
+"""What a run shows while it goes on: cohorts done, time left, the scores of what has just come out."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
@@ -14,8 +14,15 @@ from chebact.lab.store import Record
 __all__ = ["show_progress"]
 
 
-def show_progress(steps: Iterable[tuple[Sequence[Record], int, float]], cohorts: int, console: Console) -> int:
-    """Go through the steps (new records, cohorts done so far, fraction done) of a run; the number of cohorts done."""
+Lines = Callable[[Sequence[Record]], list[str]]
+
+
+def show_progress(
+    steps: Iterable[tuple[Sequence[Record], int, float]], cohorts: int, console: Console, lines: Lines | None = None
+) -> int:
+    """Go through the steps (new records, cohorts done so far, fraction done) of a run; the number of cohorts done.
+    `lines` says in words what new records hold; that of the synthetic experiment by default.
+    """
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[left]}"), TimeElapsedColumn())
     start, done = time.monotonic(), 0
     with Progress(*columns, console=console) as progress:
@@ -23,7 +30,7 @@ def show_progress(steps: Iterable[tuple[Sequence[Record], int, float]], cohorts:
         first: float | None = None
         for records, done, fraction in steps:
             first = fraction if first is None else first
-            for line in lines_of(records):
+            for line in (lines or lines_of)(records):
                 progress.console.print(line, highlight=False)
             left = time_left(time.monotonic() - start, fraction - first, 1 - fraction)
             progress.update(task, completed=fraction, description=f"{done} of {cohorts} cohorts", left=left)

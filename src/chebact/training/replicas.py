@@ -3,7 +3,8 @@
 A replica has its own parameters, its own order of the data, its own loss, and if need be its own data. Nothing flows
 between replicas: the losses are added before the backward pass, so each replica's gradient is that of its own loss,
 and the optimizer must work elementwise (SGD, Adam, AdamW, RMSprop, Adagrad do; LBFGS, and clipping by a norm over all
-replicas, do not). So R replicas together are R runs alone, and one that turns NaN takes only itself along.
+replicas, do not). So R replicas together are R runs alone, and one that turns NaN takes only itself along. That holds
+too where the replicas have different numbers of points, as the folds of a cross validation have (`uneven`).
 """
 
 from __future__ import annotations
@@ -17,11 +18,13 @@ from torch.optim import Optimizer
 from torch.optim.lr_scheduler import CosineAnnealingLR, LRScheduler
 
 from chebact.training.memory import frozen_garbage
+from chebact.training.uneven import Batch, check_points, hold, uneven_batches
 
 __all__ = [
     "ReplicaRun",
     "absolute_error",
     "cosine_by_epoch",
+    "cross_entropy",
     "paper_sgd",
     "predict_replicas",
     "squared_error",
@@ -53,6 +56,14 @@ def squared_error(prediction: Tensor, target: Tensor) -> Tensor:
     return (prediction - target).square().mean(dim=(1, 2))
 
 
+def cross_entropy(prediction: Tensor, target: Tensor) -> Tensor:
+    """The cross entropy of each point: (replica, batch, classes) and class numbers (replica, batch, 1) -> (replica,
+    batch).
+    """
+    flat = nn.functional.cross_entropy(prediction.flatten(0, 1), target.flatten(), reduction="none")
+    return flat.view(prediction.shape[:2])
+
+
 def paper_sgd(
     parameters: list[nn.Parameter], lr: float = 0.01, momentum: float = 0.99, weight_decay: float = 1e-6
 ) -> Optimizer:
@@ -71,6 +82,7 @@ def train_replicas_(
     y: Tensor,
     *,
     order: Sequence[torch.Generator],
+    points: Sequence[int] | None = None,
     epochs: int = 300,
     batch_size: int = 32,
     loss: Loss = absolute_error,
@@ -82,9 +94,14 @@ def train_replicas_(
 
     `network` maps (replica, batch, features) to (replica, batch, outputs). `x` is (points, features) when all
     replicas learn from the same data or (replica, points, features) when each has its own; `y` likewise. `order`
-    holds one generator a replica: each shuffles its own data anew every epoch. `loss` gives one number a replica. The
-    last batch of an epoch is smaller when the points do not divide. `on_epoch(epoch, losses)` is called after each
-    epoch with the (replica,) mean losses; an exception that it raises ends the training.
+    holds one generator a replica: each shuffles its own data anew every epoch. `loss` gives one number a replica, or
+    one a point (replica, batch), whose mean over a replica's points counts. The last batch of an epoch is smaller when
+    the points do not divide. `on_epoch(epoch, losses)` is called after each epoch with the (replica,) mean losses; an
+    exception that it raises ends the training.
+
+    `points` says how many rows of x and y each replica has; what follows them is never looked at. A replica with fewer
+    batches than the others rests while they do their last ones: neither its parameters nor the optimizer's memory of
+    them move. This wants a loss of one number a point, and an optimizer without a step count of its own (SGD).
 
     >>> from chebact.networks import ResidualMLP
     >>> seeded = lambda: [torch.Generator().manual_seed(seed) for seed in range(4)]
@@ -96,13 +113,18 @@ def train_replicas_(
     """
     x, y = per_replica(x, len(order), "x"), per_replica(y, len(order), "y")
     check_sizes(x, y, epochs, batch_size)
+    counts = None if points is None else check_points(points, len(order), x.shape[1])
     stepper = optimizer(list(network.parameters()))
     scheduler = schedule(stepper, epochs)
     losses = torch.full((epochs, len(order)), torch.nan, dtype=x.dtype, device=x.device)
     network.train()
     with frozen_garbage():
         for epoch in range(epochs):
-            losses[epoch] = train_epoch_(network, shuffled_batches(x, y, order, batch_size), loss, stepper)
+            if counts is None:
+                batches = shuffled_batches(x, y, order, batch_size)
+            else:
+                batches = uneven_batches(x, y, order, batch_size, counts)
+            losses[epoch] = train_epoch_(network, batches, loss, stepper)
             scheduler.step()
             if on_epoch is not None:
                 on_epoch(epoch, losses[epoch])
@@ -111,33 +133,42 @@ def train_replicas_(
     return ReplicaRun(losses.where(losses.isfinite(), torch.nan), ~losses.isfinite().all(dim=0))
 
 
-def train_epoch_(
-    network: nn.Module, batches: Iterator[tuple[Tensor, Tensor]], loss: Loss, optimizer: Optimizer
-) -> Tensor:
+def train_epoch_(network: nn.Module, batches: Iterator[Batch], loss: Loss, optimizer: Optimizer) -> Tensor:
     """One pass over the batches; the mean loss of each replica (replica,), not finite if any step's was not."""
-    total, points = torch.zeros(()), 0
-    for batch_x, batch_y in batches:
+    total, points = torch.zeros(()), torch.zeros(())
+    for batch in batches:
         optimizer.zero_grad()
-        losses = loss(network(batch_x), batch_y)
-        if losses.shape != batch_x.shape[:1]:
-            raise ValueError(f"loss must give one number a replica, ({batch_x.shape[0]},); got {tuple(losses.shape)}")
+        losses = per_replica_losses(loss(network(batch.x), batch.y), batch)
         torch.autograd.backward(losses.sum())
-        optimizer.step()
-        total = total + losses.detach() * batch_x.shape[1]
-        points += batch_x.shape[1]
+        with hold(network, optimizer, batch.resting):
+            optimizer.step()
+        if batch.counts is None:
+            total, points = total + losses.detach() * batch.x.shape[1], points + batch.x.shape[1]
+        else:
+            total, points = total + losses.detach().where(batch.counts > 0, 0) * batch.counts, points + batch.counts
     return total / points
 
 
-def shuffled_batches(
-    x: Tensor, y: Tensor, order: Sequence[torch.Generator], batch_size: int
-) -> Iterator[tuple[Tensor, Tensor]]:
+def per_replica_losses(losses: Tensor, batch: Batch) -> Tensor:
+    """The mean over each replica's own points, (replica,), of a loss that may come so already."""
+    if losses.shape == batch.x.shape[:2] and losses.ndim == 2:
+        return losses.mean(dim=1) if batch.weights is None else (losses * batch.weights).sum(dim=1)
+    if batch.weights is not None:
+        wanted = tuple(batch.x.shape[:2])
+        raise ValueError(f"with `points`, loss must give one number a point, {wanted}; got {tuple(losses.shape)}")
+    if losses.shape != batch.x.shape[:1]:
+        raise ValueError(f"loss must give one number a replica, ({batch.x.shape[0]},); got {tuple(losses.shape)}")
+    return losses
+
+
+def shuffled_batches(x: Tensor, y: Tensor, order: Sequence[torch.Generator], batch_size: int) -> Iterator[Batch]:
     """Batches (replica, batch, ...) of one epoch; the data are gathered once and the batches are views of that."""
     points = x.shape[1]
     permutation = torch.stack([torch.randperm(points, generator=generator) for generator in order]).to(x.device)
     replica = torch.arange(len(order), device=x.device).unsqueeze(1)
     shuffled_x, shuffled_y = x[replica, permutation], y[replica, permutation]
     for start in range(0, points, batch_size):
-        yield shuffled_x[:, start : start + batch_size], shuffled_y[:, start : start + batch_size]
+        yield Batch(shuffled_x[:, start : start + batch_size], shuffled_y[:, start : start + batch_size])
 
 
 @torch.no_grad()

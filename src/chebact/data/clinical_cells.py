@@ -1,0 +1,65 @@
+"""Single cells of a table of recordings: a number, nothing, or a label."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Collection
+from pathlib import Path
+
+__all__ = ["DataError", "label_of", "number_of"]
+
+MISSING = {"", "na", "n/a", "nan", "null", "none", "?"}
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+
+
+class DataError(ValueError):
+    """A table that is not as it should be. Its message is one sentence that names the file, the row and the column."""
+
+
+def number_of(path: Path, row: int, column: str, cell: str) -> float | None:
+    """The cell's number, None where it is missing; a `DataError` for anything else.
+
+    >>> number_of(Path("a.csv"), 2, "pause", "1.5e3"), number_of(Path("a.csv"), 2, "pause", "NaN")
+    (1500.0, None)
+    """
+    text = cell.strip()
+    if text.lower() in MISSING:
+        return None
+    value = float(text) if NUMBER.fullmatch(text) else math.nan
+    if not math.isfinite(value):
+        hint = "leave the column out with --drop, or mend the cell"
+        raise DataError(f"{path}, row {row}, column {column!r}: {cell[:40]!r} is not a finite number; {hint}")
+    return value
+
+
+def label_of(path: Path, row: int, column: str, cell: str, known: Collection[str]) -> str | None:
+    """The cell's label, or for a JSON list of diagnoses the known one among them; None where there is none.
+
+    >>> label_of(Path("a.csv"), 2, "diagnoses", '[{"name": "ad"}]', ("ad", "hc"))
+    'ad'
+    """
+    text = cell.strip()
+    if not text:
+        raise DataError(f"{path}, row {row}, column {column!r}: the label is missing")
+    if not text.startswith(("[", "{")):
+        return text
+    names = diagnoses(path, row, column, text)
+    found = [name for name in names if name in known]
+    if len(set(found)) > 1:
+        raise DataError(f"{path}, row {row}, column {column!r}: both {' and '.join(sorted(set(found)))} are named")
+    return found[0] if found else names[0] if names else None
+
+
+def diagnoses(path: Path, row: int, column: str, text: str) -> list[str]:
+    """The names in a JSON list such as [{"name": "ad"}]."""
+    try:
+        given = json.loads(text)
+        names = [each["name"] for each in (given if isinstance(given, list) else [given])]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        names = [None]
+    if not all(isinstance(name, str) for name in names):
+        wanted = '[{"name": "ad"}]'
+        raise DataError(f"{path}, row {row}, column {column!r}: JSON such as {wanted} is wanted; got {text[:60]!r}")
+    return names

@@ -1,0 +1,213 @@
+"""The commands of the clinical experiment."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+from rich.console import Console
+
+from chebact.data.clinical import DataError, TwoLabels
+from chebact.lab import LabError
+from chebact.lab.baselines import BASELINES, MAJORITY
+from chebact.lab.commands.clinical_tables import tables_asked
+from chebact.lab.commands.synthetic import wide_console, write
+from chebact.lab.experiments.clinical import CHOICE, MODELS, ClinicalRequest, run_clinical
+from chebact.lab.experiments.clinical_spec import Labels, Shortcut
+from chebact.lab.progress import show_progress
+from chebact.lab.report.clinical import REFERENCE, Row, as_csv, as_json, rows_of, tables_of
+from chebact.lab.report.clinical_tables import caption, rich_table, sections, sheets_of
+from chebact.lab.report.documents import update_document
+from chebact.lab.spec import check_count
+from chebact.lab.store import Record, records_under
+
+__all__ = ["report", "run"]
+
+Several = Parameter(consume_multiple=True, negative=())
+RESULTS = Path("results/clinical")
+USUAL = tuple(name for name in BASELINES if name != MAJORITY)
+SHOWN = ("generated", "parkinson-replicated", "parkinson-multiple")  # the data that the documents have blocks for
+
+
+def run(
+    *,
+    data: Path | None = None,
+    preset: str | None = None,
+    name: str | None = None,
+    subject: str | None = None,
+    label: str | None = None,
+    positive: str | None = None,
+    negative: Annotated[tuple[str, ...], Several] = (),
+    features: str | None = None,
+    drop: Annotated[tuple[str, ...], Several] = (),
+    two_labels: TwoLabels = "refuse",
+    select: str | None = None,
+    models: Annotated[tuple[str, ...], Several] = MODELS,
+    baselines: Annotated[tuple[str, ...], Several] = USUAL,
+    widths: Annotated[tuple[int, ...], Several] = (32, 64),
+    seeds: int = 30,
+    folds: int = 10,
+    shortcut: Shortcut = "average",
+    labels: Labels = "true",
+    epochs: int = 300,
+    trees: int = 150,
+    rounds: int = 100,
+    results: Path = RESULTS,
+    workers: int | None = None,
+    dask: str | None = None,
+) -> None:
+    """Train what is missing in the results folder. Stop it at any moment; the same command goes on from there.
+
+    Parameters
+    ----------
+    data
+        A CSV file with one row a recording; without it, the generated cohort.
+    preset
+        A table with known columns: dementiabank, famouspeople, parkinson-replicated or parkinson-multiple.
+    name
+        What to call the data: the preset or the file's name by default.
+    subject
+        The column that says who was recorded.
+    label
+        The column of the label: a value, or JSON such as [{"name": "ad"}].
+    positive
+        The label of class 1.
+    negative
+        The labels of class 0; recordings of any other are left out.
+    features
+        A text file with the name of a feature a line, or the word all.
+    drop
+        Columns that are no features.
+    two_labels
+        What becomes of a subject with recordings of both classes: refuse the table, keep or drop the subject.
+    select
+        A second CSV file of the same columns on which Boruta chooses the features; or the word folds, to have them
+        chosen on the training side of every fold; or the word none.
+    models
+        1-class, and activations of the table; or the word none.
+    baselines
+        Of scikit-learn's models: logistic, svm, forest, boosting; or the word none.
+    widths
+        Widths of the networks.
+    seeds
+        Draws of the folds.
+    folds
+        Parts that the subjects are split in.
+    shortcut
+        Whether a block is averaged with its input, as in the paper, or added to it, as in the released code.
+    labels
+        true, or shuffled by subject: then there is nothing to learn, and balanced accuracy is 50 % unless there is a
+        leak.
+    epochs
+        Passes over the data.
+    trees
+        Trees of Boruta's forest.
+    rounds
+        Rounds of Boruta at the most.
+    results
+        Folder of the records.
+    workers
+        Processes of one thread each; as many as there are cores by default.
+    dask
+        Address of a Dask scheduler whose workers are to do the training.
+    """
+    if workers is not None:
+        check_count("workers", workers)
+    networks, others = (tuple(each for each in names if each != "none") for names in (models, baselines))
+    try:
+        columns = {"subject": subject, "label": label, "positive": positive, "negative": negative}
+        table, chooser = tables_asked(data, preset, name, columns, features, drop, two_labels, select)
+        settings = (networks, others, widths, seeds, folds, shortcut, labels, epochs, trees, rounds)
+        train(ClinicalRequest(table, chooser, select == "folds", *settings), results, workers, dask)
+    except DataError as error:
+        raise LabError(str(error)) from error
+
+
+def train(request: ClinicalRequest, results: Path, workers: int | None, dask: str | None) -> None:
+    """Run a request under a progress bar, on the error stream."""
+    console = Console(stderr=True)
+    table = request.table
+    kind = "generated data, nobody was recorded" if table.generated else "your data"
+    notes = "".join(f"; left out: {note}" for note in table.left_out)
+    size = f"{table.size[0]} recordings of {len(set(table.subjects))} subjects, {table.size[1]} features"
+    console.print(f"{table.name} ({kind}): {size}{notes}", highlight=False, soft_wrap=True)
+    steps = run_clinical(request, results, workers=workers, dask=dask)
+    parts = len(request.choosing()) + len(request.cohorts(request.trial(table, "all")))
+    show_progress(((step.records, step.cohorts, step.fraction) for step in steps), parts, console, lines_of)
+
+
+def lines_of(records: Sequence[Record]) -> list[str]:
+    """What new records hold, a line each."""
+    lines = []
+    for record in records:
+        if record.experiment == CHOICE:
+            found = record.results.get("features") or [len(fold["columns"]) for fold in record.results["folds"]]
+            shown = f"{len(found)} features" if record.spec["seed"] is None else f"{found} features in the folds"
+            lines.append(f"chosen on {record.spec['data']}: {shown}, in {record.run['seconds']:g} s")
+            continue
+        (row,) = rows_of([record])
+        scores = "NaN" if row.accuracy is None else f"accuracy {row.accuracy:.1f} %, micro-F1 {row.micro_f1:.1f} %"
+        width = "" if row.width is None else f", width {row.width}"
+        lines.append(f"{row.data}, {row.model}{width}: {scores}, in {record.run['seconds']:g} s")
+    return lines
+
+
+def report(
+    *,
+    results: Path = RESULTS,
+    data: Annotated[tuple[str, ...], Several] = (),
+    against: str = REFERENCE,
+    markdown: Path | None = None,
+    csv: Path | None = None,
+    json: Path | None = None,
+    update: Annotated[tuple[Path, ...], Several] = (),
+) -> None:
+    """Show the tables that the records give, in percent, with the tests between models.
+
+    Parameters
+    ----------
+    results
+        Folder of the records.
+    data
+        Only the tables of these data.
+    against
+        The model that the others are tested against.
+    markdown
+        Write the tables to this file as Markdown.
+    csv
+        Write the rows to this file as comma-separated values.
+    json
+        Write the rows to this file as JSON.
+    update
+        Documents whose marked blocks are to be filled from the records; a block without records says so.
+    """
+    rows = [row for row in rows_of(records_under(results), against) if not data or row.data in data]
+    if not rows:
+        raise LabError(f"no clinical records below {results} are of that kind")
+    if not any(row.model == against for row in rows):
+        known = ", ".join(dict.fromkeys(row.model for row in rows))
+        raise LabError(f"there is no record of {against!r} to test against: choose --against from {known}")
+    show(rows)
+    written = sections(tables_of(rows))
+    for path, text in ((markdown, "\n".join(written.values())), (csv, as_csv(rows)), (json, as_json(rows))):
+        if path is not None:
+            write(path, text)
+    for document in update:
+        update_document(document, not_run() | written)
+
+
+def show(rows: Sequence[Row], console: Console | None = None) -> None:
+    """Print the tables."""
+    console = console or wide_console()
+    for table in tables_of(rows).values():
+        console.print(caption(table), highlight=False, soft_wrap=True)
+        for sheet in sheets_of(table):
+            console.print(rich_table(sheet))
+        console.print()
+
+
+def not_run() -> dict[str, str]:
+    """What the blocks of the documents say where there is no record."""
+    return {f"clinical-{name}": "Not run yet." for name in SHOWN}
