@@ -172,6 +172,14 @@ def test_replicas_intervals_and_weights_of_polynomials(open_page, tmp_path):
     assert torch.allclose(module_of(page).double()(x), wanted, atol=1e-6)
 
 
+def test_a_very_large_model_shows_the_first_channels_and_says_so(tmp_path):
+    torch.save({"a.values": torch.rand(150_000, 4), "b.values": torch.rand(5, 10, 4)}, tmp_path / "large.pt")
+    large, small = shapes_in_model(tmp_path / "large.pt")
+    assert large.name == f"a (the first {len(large.rows)} of 150000)"
+    assert small.name == f"b (the first {len(small.rows)} of 50)"
+    assert 390_000 < 4 * (len(large.rows) + len(small.rows)) <= 400_000
+
+
 def test_names_are_text_whatever_they_hold(open_page, tmp_path):
     (tmp_path / "play.html").write_text(render([Shapes(WORSE, [[1.0, 2.0]])], WORSE), encoding="utf-8")
     page = opened(open_page, tmp_path / "play.html")  # and no error, no request, no dialogue

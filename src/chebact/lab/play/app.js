@@ -24,11 +24,11 @@
     change(index, height, kind) {
       state = moved(state, index, height ?? home().values[index] ?? 0);
       settled = kind !== "drag";
-      mode = kind === "drag" ? "drag" : "fit";
+      mode = kind === "drag" ? "drag" : "grow";
       if (settled) past.push(state, kind === "key" ? `key ${index}` : null);
       redraw();
     },
-    end() { settled = true; mode = "fit"; past.push(state); redraw(); },
+    end() { settled = true; mode = "grow"; past.push(state); redraw(); },
     look(changes) { Object.assign(seen, changes); redraw(); },
   });
 
@@ -97,7 +97,7 @@
     plot.paint(state, basis, target, learned.inputsOf(state), active);
     plot.mark(handles.drag ? null : seen.x);
     handles.place(state, basis, active);
-    if (!moving) mode = dragging ? "drag" : "fit";
+    if (!moving && !dragging) mode = "grow";
     panel();
     read(basis, target, active);
     if (moving) redraw();
@@ -192,7 +192,7 @@
     Object.assign(input, { type: "number", step: "any" });
     input.addEventListener("input", () => {
       const height = input.valueAsNumber;
-      if (Number.isFinite(height)) show(moved(state, index, height), { fit: "fit", tag: `field ${index}` });
+      if (Number.isFinite(height)) show(moved(state, index, height), { fit: "grow", tag: `field ${index}` });
     });
     label.append(where, input);
     item.append(label);

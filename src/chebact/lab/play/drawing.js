@@ -49,14 +49,15 @@ chebact.drawing = (() => {
         if (Number.isFinite(height)) [low, high] = [Math.min(low, height), Math.max(high, height)];
       }
       if (low > high) return;
-      const beyond = Math.max(high - low, this.least) * 0.6;
+      const least = high - low > 1e-9 * Math.max(Math.abs(low), Math.abs(high), 1e-9) ? this.least : 1; // a constant has no scale
+      const beyond = Math.max(high - low, least) * 0.6;
       let [bottom, top] = [low, high];
       for (const height of outside) {
         if (Number.isNaN(height)) continue;
         bottom = Math.min(bottom, Math.max(height, low - beyond));
         top = Math.max(top, Math.min(height, high + beyond));
       }
-      const missing = Math.max(0, this.least * 2 - (top - bottom)) / 2, edge = Math.max(top - bottom, this.least) * 0.09;
+      const missing = Math.max(0, least * 2 - (top - bottom)) / 2, edge = Math.max(top - bottom, least) * 0.09;
       const wanted = [bottom - missing - edge, top + missing + edge];
       const [from, to] = this.goal, room = to - from;
       const fits = low >= from && high <= to && wanted[1] - wanted[0] > room * 0.5 && wanted[1] - wanted[0] < room * 1.4;

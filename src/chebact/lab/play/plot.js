@@ -4,7 +4,7 @@ chebact.Plot = (() => {
   const { dot } = chebact.maths;
   const { Range, element, line, pathOf, ticks } = chebact.drawing;
   const LAYERS = ["main", "derivative", "basis"];
-  const SPACE = { left: 44, right: 14, top: 10, bottom: 24, between: 12 };
+  const SPACE = { left: 52, right: 14, top: 10, bottom: 24, between: 12 };
   const PARTS = ["left", "inside", "right"];
   const STEPS = 640;
 
@@ -14,7 +14,7 @@ chebact.Plot = (() => {
   return class Plot {
     constructor(svg) {
       this.svg = svg;
-      this.ranges = { main: new Range(0.5), derivative: new Range(0.5), basis: new Range(1) };
+      this.ranges = { main: new Range(0.001), derivative: new Range(0.001), basis: new Range(1) };
       this.panels = Object.fromEntries(LAYERS.map((name) => [name, this.panel(name)]));
       this.cross = line(svg, "cross");
       this.handles = element("g", { class: "handles" }, svg);

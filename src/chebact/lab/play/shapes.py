@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import pickle
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -169,7 +169,10 @@ def trimmed(sets: list[Shapes]) -> list[Shapes]:
     if total <= MOST_NUMBERS:
         return sets
     share = MOST_NUMBERS / total
-    return [
-        Shapes(s.name, s.rows[: max(1, int(len(s.rows) * share))], 1, s.tails, s.regression_nodes, s.interval)
-        for s in sets
-    ]
+    return [shortened(shapes, max(1, int(len(shapes.rows) * share))) for shapes in sets]
+
+
+def shortened(shapes: Shapes, count: int) -> Shapes:
+    """The first so many rows, and a name that says so."""
+    name = f"{shapes.name} (the first {count} of {len(shapes.rows)})"
+    return replace(shapes, name=name, rows=shapes.rows[:count], replicas=1)
