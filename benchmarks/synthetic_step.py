@@ -5,13 +5,13 @@ Run it on an idle machine: python benchmarks/synthetic_step.py
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 
 import torch
 from released_algorithm import ReleasedActivation
 from torch import nn
 
+from chebact.lab.bench.timing import Timing, interleaved
 from chebact.networks import ARCHITECTURES, ResidualMLP
 from chebact.training import keep_freed_memory
 from chebact.training.memory import frozen_garbage
@@ -34,19 +34,6 @@ def stepper(network: nn.Module, x: torch.Tensor, y: torch.Tensor) -> Callable[[]
     return step
 
 
-def median_time(step: Callable[[], None], seconds: float = 3.0) -> float:
-    """The median time of a step, after a warm-up."""
-    for _ in range(20):
-        step()
-    times, end = [], time.perf_counter() + seconds
-    with frozen_garbage():
-        while time.perf_counter() < end or len(times) < 20:
-            start = time.perf_counter()
-            step()
-            times.append(time.perf_counter() - start)
-    return sorted(times)[len(times) // 2]
-
-
 def batched(name: str) -> Callable[[], None]:
     x, y = torch.rand(REPLICAS, BATCH, FEATURES), torch.rand(REPLICAS, BATCH, 1)
     return stepper(ResidualMLP.from_table(name, FEATURES, REPLICAS), x, y)
@@ -66,26 +53,38 @@ def released() -> Callable[[], None]:
     return stepper(network, torch.rand(BATCH, FEATURES), torch.rand(BATCH, 1))
 
 
+def told(name: str, timing: Timing, replicas: int = 1) -> str:
+    """One line: the median and the quartiles a replica."""
+    median, lower, upper = (1e6 * each / replicas for each in (timing.seconds, timing.lower, timing.upper))
+    return f"  {name:18} {median:8.1f} us ({lower:.1f} to {upper:.1f}, n = {timing.rounds})"
+
+
 def main() -> None:
     keep_freed_memory()
     cores = torch.get_num_threads()
     torch.set_num_threads(1)
-    single = {name: median_time(alone(name)) for name in ("relu", "cl-extrapolate")}
-    theirs = median_time(released())
-    print("one replica alone, one thread, a step:")
-    print(f"  ReLU {single['relu'] * 1e3:.3f} ms, CL-extrapolate {single['cl-extrapolate'] * 1e3:.3f} ms", end="")
-    print(f" ({single['cl-extrapolate'] / single['relu']:.2f} times), the paper's algorithm {theirs * 1e3:.3f} ms")
-    for threads in dict.fromkeys((1, cores)):
-        torch.set_num_threads(threads)
-        print(f"{REPLICAS} replicas in one batch, {threads} threads, a step and replica:")
-        for name in ARCHITECTURES:
-            ours = median_time(batched(name), 2.0) / REPLICAS
-            times = (
-                f", {theirs / ours:.0f} times faster than the paper's algorithm alone"
-                if name == "cl-extrapolate"
-                else ""
-            )
-            print(f"  {name:15} {ours * 1e6:6.1f} us{times}")
+    with frozen_garbage():
+        contenders = {
+            "ReLU": alone("relu"),
+            "CL-extrapolate": alone("cl-extrapolate"),
+            "paper's algorithm": released(),
+            "batched": batched("cl-extrapolate"),
+        }
+        found = interleaved(contenders, budget=20)
+        together = found.pop("batched")
+        print("one replica alone, one thread, a step:")
+        for name, timing in found.items():
+            print(told(name, timing))
+        print(f"  CL-extrapolate against ReLU: {found['CL-extrapolate'].over(found['ReLU']):.2f}")
+        print(f"{REPLICAS} replicas in one batch, one thread, in the same turns, a step and replica:")
+        print(told("CL-extrapolate", together, REPLICAS))
+        faster = REPLICAS * found["paper's algorithm"].over(together)
+        print(f"  against the paper's algorithm alone: {faster:.0f} times faster a core")
+        for threads in dict.fromkeys((1, cores)):
+            torch.set_num_threads(threads)
+            print(f"{REPLICAS} replicas in one batch, {threads} threads, a step and replica:")
+            for name, timing in interleaved({name: batched(name) for name in ARCHITECTURES}, budget=10).items():
+                print(told(name, timing, REPLICAS))
 
 
 if __name__ == "__main__":

@@ -178,6 +178,18 @@ def test_features_chosen_on_a_second_table_and_in_the_folds(table, command):
     assert "in folds" in read_record(table.parent / "folds/voices/average/tanh-4.json").spec["choice"]
 
 
+def test_features_are_not_chosen_on_what_is_tested_later(table, command):
+    copy = table.parent / "copy.csv"
+    copy.write_text(
+        "\n".join([csv_text().splitlines()[0], *csv_text(seed=9).splitlines()[1:], csv_text().splitlines()[7]])
+    )
+    for second, count in ((table, 48), (copy, 1)):
+        code, _, said = command(*own(table, "--select", second))
+        assert code == 2
+        assert f"have {count} of their recordings in common" in said
+        assert "--select folds" in said
+
+
 def test_the_default_is_generated_and_says_so(tmp_path, command):
     code, _, shown = command("run", "clinical", *TINY, "--trees", "5", "--rounds", "8", "--results", tmp_path)
     assert code == 0, shown

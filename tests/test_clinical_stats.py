@@ -1,5 +1,8 @@
 """The tests between models: against statsmodels and scipy, and the published tables as printed."""
 
+import doctest
+import importlib
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -43,13 +46,16 @@ def test_welch_and_paired_are_scipys():
 
 
 def test_the_papers_stars_follow_from_its_numbers():
-    """Welch's test from the printed means and deviations of 30 seeds gives the stars of the paper's table."""
-    printed = {32: ("***", "***", "***", "***"), 64: ("***", "**", "***", "***")}
+    """Welch's test from the printed means and deviations of 30 seeds gives the stars of the paper's table, but for one:
+    sensitivity at width 64 has two stars there, and p = 0.017 from what is printed.
+    """
+    printed = {32: ("***", "***", "***", "***"), 64: ("***", "", "***", "***")}
     for width, expected in printed.items():
         for metric, mark in zip(("accuracy", "sensitivity", "specificity", "micro_f1"), expected, strict=True):
             cells = [published_cell(model, width, metric) for model in ("cl-extrapolate", "tanh")]
             p = stats.ttest_ind_from_stats(*cells[0], 30, *cells[1], 30, equal_var=False).pvalue
-            assert stars(p) == mark or (width, metric) == (64, "sensitivity"), (width, metric, p)
+            assert stars(p) == mark, (width, metric, p)
+            assert (width, metric) != (64, "sensitivity") or round(p, 3) == 0.017
 
 
 @pytest.mark.parametrize(
@@ -64,6 +70,13 @@ def test_where_nothing_varies_there_is_no_test():
     assert welch([1.0] * 5, [1.0] * 5) is welch([1.0], [2.0, 3.0]) is None
     assert paired([1.0, 2.0], [0.5, 1.5]) is None
     assert welch([56.3] * 30, [80.0, 81.0, 82.0]) < 0.01
+
+
+@pytest.mark.parametrize("name", ["stats", "boruta", "baselines", "classification", "published_clinical"])
+def test_the_examples_run(name):
+    results = doctest.testmod(importlib.import_module(f"chebact.lab.{name}"))
+    assert results.failed == 0
+    assert results.attempted > 0
 
 
 def test_the_published_tables_are_whole():

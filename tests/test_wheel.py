@@ -79,6 +79,8 @@ def test_the_wheel_holds_the_package_and_its_types_and_no_tests(wheel: Path, tmp
     assert "chebact/py.typed" in names
     assert "chebact/__init__.py" in names
     assert "licenses/LICENSE" in names
+    play = ROOT / "src" / "chebact" / "lab" / "play"
+    assert all(f"chebact/lab/play/{path.name}" in names for path in play.iterdir() if path.is_file())
     assert "tests/" not in names
 
 
@@ -95,6 +97,12 @@ def test_the_wheel_works_without_the_sources(python: Path, tmp_path: Path) -> No
 def test_the_command_is_installed(python: Path, tmp_path: Path) -> None:
     command = python.with_name("chebact.exe" if os.name == "nt" else "chebact")
     assert "kernels" in run([str(command), "--help"], tmp_path)
+
+
+def test_the_playground_comes_with_the_wheel(python: Path, tmp_path: Path) -> None:
+    command = python.with_name("chebact.exe" if os.name == "nt" else "chebact")
+    run([str(command), "play", "--no-open", "--output", "play.html"], tmp_path)
+    assert "chebact.maths" in (tmp_path / "play.html").read_text(encoding="utf-8")
 
 
 def test_importing_loads_nothing_heavy(python: Path, tmp_path: Path) -> None:

@@ -62,6 +62,10 @@ class Basis:
     def __hash__(self) -> int:
         return hash(self.key)  # a text remembers its hash
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        choices = (self.degree, self.tails, self.regression_nodes, self.interval, self.parameters, self.order)
+        return Basis, choices  # a saved model holds the choices, not the matrices that were computed on the way
+
     def derivative(self) -> Basis:
         """The basis of the derivatives of these functions."""
         return self._derivative

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from chebact.data.clinical_cells import DataError, label_of, number_of
 from chebact.data.clinical_features import PAPER_FEATURES
 
-__all__ = ["PRESETS", "Columns", "DataError", "Recordings", "TwoLabels", "preset", "read_recordings"]
+__all__ = ["PRESETS", "Columns", "DataError", "Recordings", "TwoLabels", "preset", "read_recordings", "rows_of"]
 
 TwoLabels = Literal["refuse", "keep", "drop"]
 Row = tuple[int, list[str]]  # its number in the file, and its cells

@@ -153,6 +153,8 @@ def _matrix(basis: Basis) -> torch.Tensor:
     """The power form's matrix transposed, a row of 16 numbers a parameter."""
     rows = numpy.zeros((basis.degree + 1, 16))
     rows[:, :10] = basis.power_pieces.T
+    if basis.degree == 2:
+        rows[:, 9] = rows[:, 8]  # the one node between the ends, 0, has two signs
     return torch.from_numpy(rows)
 
 

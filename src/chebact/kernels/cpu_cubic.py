@@ -39,92 +39,15 @@ from chebact.kernels.cpu_code import (
     partial_start,
     task_bounds,
 )  # fmt: skip
-from chebact.kernels.cpu_tables import (
-    TABLE_LENGTH,
-    add_eight,
-    add_lanes,
-    add_numbers,
-    add_widened,
-    build_tables,
-    channels_at,
-    eight_of,
-    keep_eight,
-    lanes_to_parameters,
-    spread,
-    ten_lanes,
-    ten_of,
-)  # fmt: skip
-from chebact.kernels.lanes import WIDTH, choose, fma, less, load, load_one, next_ticket, pointer, same, splat, store
-
-SUMS = 8  # four power sums, and the height's and the slope's share of either line
-
-
-@jit
-def inside(v, ends):
-    """v, held to the interval."""
-    low = choose(less(ends[1], v), ends[1], v)
-    return choose(less(low, ends[0]), ends[0], low)
-
-
-@jit
-def value_at(v, u, t, nodes, ends, tailed):
-    """The pieces at v; u is its position in the power form. Without tails the end nodes are nodes like the others."""
-    p = fma(u, fma(u, fma(u, t[3], t[2]), t[1]), t[0])
-    p = choose(same(v, nodes[0]), t[8], p)
-    p = choose(same(v, nodes[1]), t[9], p)
-    if tailed is None:
-        p = choose(same(v, nodes[2]), t[4], p)
-        return choose(same(v, nodes[3]), t[6], p)
-    p = choose(less(v, ends[1]), p, fma(t[7], v - ends[1], t[6]))
-    return choose(less(ends[0], v), p, fma(t[5], v - ends[0], t[4]))
-
-
-@jit
-def slope_at(v, u, d, ends):
-    """The derivative's pieces at v: three power coefficients and a constant on either side."""
-    p = fma(u, fma(u, d[2], d[1]), d[0])
-    p = choose(less(v, ends[1]), p, d[6])
-    return choose(less(ends[0], v), p, d[4])
-
-
-@jit
-def add_joined_sums(a, v, c, u, g, zero):
-    """The sums a with the share of one element (or of one vector) added, where the lines go on from the polynomial.
-
-    Then sigma(v) = P(c) + slope (v - c) with c = v held to the interval: no element has to be told from another.
-    """
-    gu = g * u
-    guu = gu * u
-    beyond = v - c
-    return (
-        a[0] + g,
-        a[1] + gu,
-        a[2] + guu,
-        fma(guu, u, a[3]),
-        a[4],
-        fma(choose(less(beyond, zero), beyond, zero), g, a[5]),
-        a[6],
-        fma(choose(less(zero, beyond), beyond, zero), g, a[7]),
-    )
-
-
-@jit
-def add_sums(a, v, u, g, zero, ends):
-    """The sums a with the share of one element (or of one vector) added, where the lines have heights of their own."""
-    left, right = less(ends[0], v), less(v, ends[1])
-    h = choose(left, choose(right, g, zero), zero)
-    hu = h * u
-    huu = hu * u
-    return (
-        a[0] + h,
-        a[1] + hu,
-        a[2] + huu,
-        fma(huu, u, a[3]),
-        a[4] + choose(left, zero, g),
-        fma(choose(left, zero, v - ends[0]), g, a[5]),
-        a[6] + choose(right, zero, g),
-        fma(choose(right, zero, v - ends[1]), g, a[7]),
-    )
+from chebact.kernels.cpu_cubic_loops import (
+    SUMS,
+    backward_columns,
+    backward_row,
+    forward_columns,
+    forward_row,
+)
+from chebact.kernels.cpu_tables import TABLE_LENGTH, add_widened, build_tables
+from chebact.kernels.lanes import WIDTH, load_one, next_ticket, pointer, store
 
 
 @jit
@@ -135,158 +58,6 @@ def to_parameters(result, sums, matrix, channel, terms):
         for k in range(SUMS):
             total += sums[k] * load_one(matrix, j * TABLE_LENGTH + k)
         store(result, channel * terms + j, total)
-
-
-@jit
-def slope(v, u, d, ends, smooth):
-    """The derivative at v; None or True for `smooth` settles the branch when the loop is compiled."""
-    if smooth is None:
-        return slope_at(v, u, d, ends)
-    return fma(u, fma(u, d[2], d[1]), d[0])
-
-
-@jit
-def add(a, v, c, u, g, zero, ends, joined):
-    """The sums with one more share, by the shorter way where the lines are joined to the polynomial."""
-    if joined is None:
-        return add_sums(a, v, u, g, zero, ends)
-    return add_joined_sums(a, v, c, u, g, zero)
-
-
-@jit
-def position(c, place, plain):
-    """Where c is in the power form."""
-    if plain is None:
-        return ((c - place[0]) - place[1]) * place[2]
-    return c
-
-
-@jit
-def constants(k):
-    """The ends, the place of the interval and the nodes between its ends."""
-    ends = (load_one(k, 0), load_one(k, 1))
-    place = (load_one(k, 2), load_one(k, 3), load_one(k, 4))
-    return ends, place, (load_one(k, 5), load_one(k, 6), load_one(k, 7), load_one(k, 8))
-
-
-@jit
-def spread_constants(ends, place, between):
-    """The constants in every lane."""
-    return (
-        (splat(ends[0]), splat(ends[1])),
-        (splat(place[0]), splat(place[1]), splat(place[2])),
-        (splat(between[0]), splat(between[1]), splat(between[2]), splat(between[3])),
-    )
-
-
-@jit
-def forward_row(x, out, start, stop, table, k, plain, tailed):
-    """One channel's row from start to stop."""
-    ends, place, between = k
-    lane_ends, lane_place, lane_between = spread_constants(ends, place, between)
-    t = spread(table)
-    whole = start + (stop - start) // WIDTH * WIDTH
-    for i in range(start, whole, WIDTH):
-        v = load(x, i)
-        store(
-            out, i, value_at(v, position(inside(v, lane_ends), lane_place, plain), t, lane_between, lane_ends, tailed)
-        )
-    for i in range(whole, stop):
-        v = load_one(x, i)
-        store(out, i, value_at(v, position(inside(v, ends), place, plain), table, between, ends, tailed))
-
-
-@jit
-def forward_columns(
-    x, out, start, step, rows, length, repeat, parameters, tables, matrix, terms, k, plain, tailed, zero
-):
-    """Neighbouring channels side by side, a block of rows."""
-    ends, place, between = k
-    lane_ends, lane_place, lane_between = spread_constants(ends, place, between)
-    whole = length // WIDTH * WIDTH
-    for at in range(0, whole, WIDTH):
-        t = ten_lanes(parameters, channels_at(at, repeat), matrix, terms, zero)
-        for row in range(rows):
-            i = start + row * step + at
-            v = load(x, i)
-            store(
-                out,
-                i,
-                value_at(v, position(inside(v, lane_ends), lane_place, plain), t, lane_between, lane_ends, tailed),
-            )
-    for at in range(whole, length):
-        s = ten_of(tables, at // repeat * TABLE_LENGTH)
-        for row in range(rows):
-            i = start + row * step + at
-            w = load_one(x, i)
-            store(out, i, value_at(w, position(inside(w, ends), place, plain), s, between, ends, tailed))
-
-
-@jit
-def backward_row(x, g, out, start, stop, table, acc, at, k, plain, joined, smooth, zero):
-    """One channel's row from start to stop; its sums are vectors kept at acc[at]."""
-    ends, place, _ = k
-    lane_ends, lane_place, _ = spread_constants(ends, place, (zero, zero, zero, zero))
-    d = spread(table)
-    none = splat(zero)
-    a = eight_of(acc, at)
-    whole = start + (stop - start) // WIDTH * WIDTH
-    for i in range(start, whole, WIDTH):
-        v, h = load(x, i), load(g, i)
-        c = inside(v, lane_ends)
-        u = position(c, lane_place, plain)
-        store(out, i, h * slope(v, u, d, lane_ends, smooth))
-        a = add(a, v, c, u, h, none, lane_ends, joined)
-    keep_eight(acc, at, a)
-    if whole < stop:
-        b = (zero, zero, zero, zero, zero, zero, zero, zero)
-        for i in range(whole, stop):
-            w, f = load_one(x, i), load_one(g, i)
-            e = inside(w, ends)
-            s = position(e, place, plain)
-            store(out, i, f * slope(w, s, table, ends, smooth))
-            b = add(b, w, e, s, f, zero, ends, joined)
-        add_eight(acc, at, WIDTH, b)
-
-
-@jit
-def backward_columns(
-    x, g, out, start, step, rows, length, repeat, parameters, tables, slopes, matrix, terms, sums, result, k,
-    plain, joined, smooth, zero,
-):  # fmt: skip
-    """Eight neighbouring positions at a time; a `result` takes the gradients at once, else `sums` grow."""
-    ends, place, _ = k
-    lane_ends, lane_place, _ = spread_constants(ends, place, (zero, zero, zero, zero))
-    none = splat(zero)
-    whole = length // WIDTH * WIDTH
-    for at in range(0, whole, WIDTH):
-        own = channels_at(at, repeat)
-        d = ten_lanes(parameters, own, slopes, terms, zero)
-        for begin in range(0, rows, RUN):
-            a = (none, none, none, none, none, none, none, none)
-            for row in range(begin, min(begin + RUN, rows)):
-                i = start + row * step + at
-                v, h = load(x, i), load(g, i)
-                c = inside(v, lane_ends)
-                u = position(c, lane_place, plain)
-                store(out, i, h * slope(v, u, d, lane_ends, smooth))
-                a = add(a, v, c, u, h, none, lane_ends, joined)
-            if sums.size:
-                add_lanes(sums, own, a)
-            else:
-                lanes_to_parameters(result, a, matrix, at, terms)
-    for at in range(whole, length):
-        s = ten_of(tables, at // repeat * TABLE_LENGTH)
-        for begin in range(0, rows, RUN):
-            b = (zero, zero, zero, zero, zero, zero, zero, zero)
-            for row in range(begin, min(begin + RUN, rows)):
-                i = start + row * step + at
-                w, f = load_one(x, i), load_one(g, i)
-                e = inside(w, ends)
-                n = position(e, place, plain)
-                store(out, i, f * slope(w, n, s, ends, smooth))
-                b = add(b, w, e, n, f, zero, ends, joined)
-            add_numbers(sums, at // repeat, b)
 
 
 def programs(dtype: Any, edition: int, plain: bool, tailed: bool, joined: bool, smooth: bool) -> dict[str, Any]:
@@ -305,7 +76,7 @@ def programs(dtype: Any, edition: int, plain: bool, tailed: bool, joined: bool, 
         zero, block = dtype(0), carray(pointer(address, int64), 23)
         x, out = pointer(block[X], dtype), pointer(block[OUT], dtype)
         parameters, matrix = pointer(block[TABLE], dtype), pointer(block[MATRIX], float64)
-        k = constants(pointer(block[CONSTANTS], dtype))
+        k = pointer(block[CONSTANTS], dtype)
         channels, inner, terms = block[CHANNELS], block[INNER], block[DEGREE] + 1
         worker, turn = next_ticket(block[COUNTERS]), 0
         while True:
@@ -322,29 +93,17 @@ def programs(dtype: Any, edition: int, plain: bool, tailed: bool, joined: bool, 
                 for o in range(o0, o1):
                     for c in range(c0, c1):
                         row = ((r * block[OUTER] + o) * channels + c) * inner
-                        forward_row(
-                            x, out, row + i0, row + i1, ten_of(tables, (c - c0) * TABLE_LENGTH), k, plain, tailed
-                        )
+                        forward_row(x, out, row + i0, row + i1, tables, (c - c0) * TABLE_LENGTH, k, plain, tailed)
             else:
                 start = ((r * block[OUTER] + o0) * channels + c0) * inner
                 own = pointer(block[TABLE] + (r * channels + c0) * terms * room.itemsize, dtype)
+                kept_room = numpy.empty(length * 10, dtype)
+                kept = pointer(kept_room.ctypes.data, dtype)
                 forward_columns(
-                    x,
-                    out,
-                    start,
-                    channels * inner,
-                    o1 - o0,
-                    length,
-                    inner,
-                    own,
-                    tables,
-                    matrix,
-                    terms,
-                    k,
-                    plain,
-                    tailed,
-                    zero,
-                )
+                    x, out, start, channels * inner, o1 - o0, length, inner, own, tables, matrix, terms, kept, k, plain,
+                    tailed, zero,
+                )  # fmt: skip
+                keep_alive(kept_room)
             keep_alive(room)
 
     def backward(address: Any) -> None:
@@ -354,7 +113,7 @@ def programs(dtype: Any, edition: int, plain: bool, tailed: bool, joined: bool, 
         parameters = pointer(block[TABLE], dtype)
         slopes, matrix = pointer(block[SLOPES], float64), pointer(block[MATRIX], float64)
         partial, result = pointer(block[PARTIAL], float64), pointer(block[RESULT], dtype)
-        k = constants(pointer(block[CONSTANTS], dtype))
+        k = pointer(block[CONSTANTS], dtype)
         channels, inner, terms = block[CHANNELS], block[INNER], block[DEGREE] + 1
         alone = block[OUTER_BLOCKS] * block[INNER_BLOCKS] == 1
         worker, turn = next_ticket(block[COUNTERS]), 0
@@ -382,9 +141,9 @@ def programs(dtype: Any, edition: int, plain: bool, tailed: bool, joined: bool, 
                         stop = min(i1, start + RUN * WIDTH)
                         for c in range(count):
                             row = ((r * block[OUTER] + o) * channels + c0 + c) * inner
-                            table, at = ten_of(tables, c * TABLE_LENGTH), c * SUMS * WIDTH
+                            own, at = c * TABLE_LENGTH, c * SUMS * WIDTH
                             backward_row(
-                                x, g, out, row + start, row + stop, table, acc, at, k, plain, joined, smooth, zero
+                                x, g, out, row + start, row + stop, tables, own, acc, at, k, plain, joined, smooth, zero
                             )
                         summed += stop - start
                         if summed >= RUN * WIDTH:
@@ -399,10 +158,14 @@ def programs(dtype: Any, edition: int, plain: bool, tailed: bool, joined: bool, 
                 start = ((r * block[OUTER] + o0) * channels + c0) * inner
                 offset = (r * channels + c0) * terms * room.itemsize
                 own, own_result = pointer(block[TABLE] + offset, dtype), pointer(block[RESULT] + offset, dtype)
+                kept_room = numpy.empty(length * (10 + SUMS), dtype)
+                kept = pointer(kept_room.ctypes.data, dtype)
+                acc = pointer(kept_room.ctypes.data + length * 10 * room.itemsize, dtype)
                 backward_columns(
                     x, g, out, start, channels * inner, o1 - o0, length, inner, own, tables, slopes, matrix, terms,
-                    sums, own_result, k, plain, joined, smooth, zero,
+                    sums, own_result, kept, acc, k, plain, joined, smooth, zero,
                 )  # fmt: skip
+                keep_alive(kept_room)
             keep_alive(room)
             if alone and not at_once:
                 for c in range(count):

@@ -161,24 +161,42 @@ def build_tables(tables, parameters, matrix, first, count, terms):
 
 
 @jit
-def eight_of(start, i):
-    """Eight vectors from start[i] on."""
-    return (load(start, i), load(start, i + WIDTH), load(start, i + 2 * WIDTH), load(start, i + 3 * WIDTH),
-            load(start, i + 4 * WIDTH), load(start, i + 5 * WIDTH), load(start, i + 6 * WIDTH),
-            load(start, i + 7 * WIDTH))  # fmt: skip
+def kept_sums(start, i, none, joined):
+    """Eight vectors of sums from start[i] on; `none` stands for those of the heights of joined lines."""
+    left, right = none, none
+    if joined is None:
+        left, right = load(start, i + 4 * WIDTH), load(start, i + 6 * WIDTH)
+    return (load(start, i), load(start, i + WIDTH), load(start, i + 2 * WIDTH), load(start, i + 3 * WIDTH), left,
+            load(start, i + 5 * WIDTH), right, load(start, i + 7 * WIDTH))  # fmt: skip
 
 
 @jit
-def keep_eight(start, i, a):
-    """Put eight vectors at start[i] and on."""
+def keep_sums(start, i, a, joined):
+    """Put eight vectors of sums at start[i] and on."""
     store(start, i, a[0])
     store(start, i + WIDTH, a[1])
     store(start, i + 2 * WIDTH, a[2])
     store(start, i + 3 * WIDTH, a[3])
-    store(start, i + 4 * WIDTH, a[4])
     store(start, i + 5 * WIDTH, a[5])
-    store(start, i + 6 * WIDTH, a[6])
     store(start, i + 7 * WIDTH, a[7])
+    if joined is None:
+        store(start, i + 4 * WIDTH, a[4])
+        store(start, i + 6 * WIDTH, a[6])
+
+
+@jit
+def keep_ten(start, i, t):
+    """Put ten vectors at start[i] and on."""
+    for k, vector in enumerate(t):
+        store(start, i + k * WIDTH, vector)
+
+
+@jit
+def kept_ten(start, i):
+    """Ten vectors from start[i] on."""
+    return (load(start, i), load(start, i + WIDTH), load(start, i + 2 * WIDTH), load(start, i + 3 * WIDTH),
+            load(start, i + 4 * WIDTH), load(start, i + 5 * WIDTH), load(start, i + 6 * WIDTH),
+            load(start, i + 7 * WIDTH), load(start, i + 8 * WIDTH), load(start, i + 9 * WIDTH))  # fmt: skip
 
 
 @jit

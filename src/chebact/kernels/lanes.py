@@ -168,17 +168,23 @@ def lane(typingctx: Any, vector: Any, index: Any) -> Any:
     return vector.dtype(vector, types.int64), codegen
 
 
+def _llvm_function(name: str, kind: Any) -> Any:
+    """Code that calls one of LLVM's own functions of numbers of one type."""
+    suffix = (f".v{WIDTH}" if isinstance(kind, Lanes) else ".") + {4: "f32", 8: "f64"}[_bytes(kind)]
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        number = context.get_data_type(kind)
+        function_type = ir.FunctionType(number, [number] * len(args))
+        function = cgutils.get_or_insert_function(builder.module, function_type, f"llvm.{name}{suffix}")
+        return builder.call(function, args)
+
+    return codegen
+
+
 @intrinsic
 def fma(typingctx: Any, a: Any, b: Any, c: Any) -> Any:
     """`a * b + c` with one rounding."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        number = context.get_data_type(a)
-        suffix = (f"v{WIDTH}" if isinstance(a, Lanes) else "") + {4: "f32", 8: "f64"}[_bytes(a)]
-        function_type = ir.FunctionType(number, [number] * 3)
-        return builder.call(cgutils.get_or_insert_function(builder.module, function_type, "llvm.fma." + suffix), args)
-
-    return a(a, a, a), codegen
+    return a(a, a, a), _llvm_function("fma", a)
 
 
 @intrinsic
@@ -205,6 +211,55 @@ def either(typingctx: Any, a: Any, b: Any) -> Any:
     return a(a, a), lambda context, builder, signature, args: builder.or_(*args)
 
 
+def _as_integers(builder: Any, value: Any, kind: Any) -> tuple[Any, Any]:
+    """The bits of lanes or of one number as integers, and the type of these integers."""
+    integer: Any = ir.IntType(8 * _bytes(kind))
+    if isinstance(kind, Lanes):
+        integer = ir.VectorType(integer, WIDTH)
+    return builder.bitcast(value, integer), integer
+
+
+@intrinsic
+def is_negative(typingctx: Any, a: Any) -> Any:
+    """Whether the sign bit is set, also that of -0 and of a NaN."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        bits, integer = _as_integers(builder, args[0], a)
+        return builder.icmp_signed("<", bits, ir.Constant(integer, None))
+
+    return _truth(a)(a), codegen
+
+
+@intrinsic
+def below_zero(typingctx: Any, a: Any) -> Any:
+    """`a` where its sign bit is set, else 0."""
+    return a(a), _sided("<")
+
+
+@intrinsic
+def above_zero(typingctx: Any, a: Any) -> Any:
+    """`a` where its sign bit is not set, else 0."""
+    return a(a), _sided(">")
+
+
+def _sided(side: str) -> Any:
+    """The smaller or larger of the bits and 0, as integers: it needs no unit that products wait for."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        bits, integer = _as_integers(builder, args[0], signature.args[0])
+        zero = ir.Constant(integer, None)
+        kept = builder.select(builder.icmp_signed(side, bits, zero), bits, zero)
+        return builder.bitcast(kept, context.get_data_type(signature.return_type))
+
+    return codegen
+
+
+@intrinsic
+def magnitude(typingctx: Any, a: Any) -> Any:
+    """`a` without its sign."""
+    return a(a), _llvm_function("fabs", a)
+
+
 @intrinsic
 def next_ticket(typingctx: Any, counter: Any) -> Any:
     """The integer at the address `counter`, which is one more afterwards; safe between threads."""
@@ -226,6 +281,18 @@ def _define_operator(python_operator: Any, instruction: str) -> None:
         if isinstance(a, Lanes) and isinstance(b, Lanes):
             return lambda a, b: on_lanes(a, b)
         return None
+
+
+@intrinsic
+def _negative_lanes(typingctx: Any, a: Any) -> Any:
+    return a(a), lambda context, builder, signature, args: builder.fneg(args[0])
+
+
+@overload(operator.neg)
+def _negative(a):  # type: ignore[no-untyped-def]
+    if isinstance(a, Lanes):
+        return lambda a: _negative_lanes(a)
+    return None
 
 
 for _operator, _instruction in (("add", "fadd"), ("sub", "fsub"), ("mul", "fmul"), ("truediv", "fdiv")):

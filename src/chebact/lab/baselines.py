@@ -20,7 +20,7 @@ BASELINES = {
 
 def make_baseline(name: str, seed: int, most: int = 0) -> Any:
     """The scikit-learn classifier of that name; 1-class says `most` of everybody. The settings are
-    scikit-learn's own, but that boosting looks at the square root of the features a split, which is five times as fast.
+    scikit-learn's own, but that boosting looks at the square root of the features a split, which is four times as fast.
 
     >>> make_baseline("forest", seed=3).random_state
     3

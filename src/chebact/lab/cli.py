@@ -35,6 +35,10 @@ report.command(
 )
 report.command("chebact.lab.commands.report:everything", name="all", help="The page of all experiments.")
 report.command("chebact.lab.commands.report:pictures", name="pictures", help="The pictures of the README.")
+run.command("chebact.lab.commands.images:run", name="images")
+report.command("chebact.lab.commands.images:report", name="images")
+data.command("chebact.lab.commands.data:fetch", name="fetch")
+data.command("chebact.lab.commands.data:show", name="list")
 run.command(
     "chebact.lab.commands.clinical:run",
     name="clinical",
@@ -45,10 +49,6 @@ report.command(
     name="clinical",
     help="The clinical tables, with the tests between models, and the page.",
 )
-run.command("chebact.lab.commands.images:run", name="images")
-report.command("chebact.lab.commands.images:report", name="images")
-data.command("chebact.lab.commands.data:fetch", name="fetch")
-data.command("chebact.lab.commands.data:show", name="list")
 app.command(
     "chebact.lab.commands.synthetic:reproduce", name="reproduce", help="Train the synthetic tables anew and show them."
 )
@@ -56,6 +56,11 @@ bench.command("chebact.lab.commands.bench:ops", name="ops")
 bench.command("chebact.lab.commands.bench:page", name="page")
 app.command(
     "chebact.lab.commands.kernels:show", name="kernels", help="Show every kernel: whether it runs here, and why not."
+)
+app.command(
+    "chebact.lab.commands.play:play",
+    name="play",
+    help="Write and open the playground, where an activation is bent by hand.",
 )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import random
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -30,20 +31,25 @@ def interleaved(
 ) -> dict[str, Timing]:
     """Each call's timing: rounds in which every contender is called once (many times where it is short), in turns.
 
-    `budget` is the time to spend, in seconds, on all contenders together; at least seven rounds are made.
+    The order is drawn anew for every round: whoever follows a contender that leaves the cache or the allocator in a
+    good state would gain by it every time. `budget` is the time to spend, in seconds, on all contenders together; at
+    least seven rounds are made.
     """
     repeats = {name: _repeats(call) for name, call in calls.items()}
     started = time.perf_counter()
     one_round = {name: [_timed(call, repeats[name])] for name, call in calls.items()}
     cost = time.perf_counter() - started
     count = rounds or max(7, min(101, int(budget / max(cost, 1e-9))))
+    order = list(calls)
+    shuffle = random.Random(0).shuffle
     gc.collect()
     collecting = gc.isenabled()
     gc.disable()
     try:
         for _ in range(count):
-            for name, call in calls.items():
-                one_round[name].append(_timed(call, repeats[name]))
+            shuffle(order)
+            for name in order:
+                one_round[name].append(_timed(calls[name], repeats[name]))
     finally:
         if collecting:
             gc.enable()
@@ -72,6 +78,8 @@ def _repeats(call: Callable[[], object]) -> int:
 
 
 def _timed(call: Callable[[], object], repeats: int) -> float:
+    if repeats == 1:  # a long call: the one before may have given memory back, and getting it again is not its work
+        call()
     started = time.perf_counter()
     for _ in range(repeats):
         call()

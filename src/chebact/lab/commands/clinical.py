@@ -10,10 +10,10 @@ from typing import Annotated
 from cyclopts import Parameter
 from rich.console import Console
 
-from chebact.data.clinical import DataError, TwoLabels
+from chebact.data.clinical import DataError
 from chebact.lab import LabError
 from chebact.lab.baselines import BASELINES, MAJORITY
-from chebact.lab.commands.clinical_tables import tables_asked
+from chebact.lab.commands.clinical_tables import GENERATED, Several, TableOptions, tables_asked
 from chebact.lab.commands.report import PAGE, write_page
 from chebact.lab.commands.synthetic import wide_console, write
 from chebact.lab.experiments.clinical import CHOICE, MODELS, ClinicalRequest, run_clinical
@@ -28,7 +28,6 @@ from chebact.lab.store import Record
 
 __all__ = ["report", "run"]
 
-Several = Parameter(consume_multiple=True, negative=())
 RESULTS = Path("results/clinical")
 USUAL = tuple(name for name in BASELINES if name != MAJORITY)
 SHOWN = ("generated", "parkinson-replicated", "parkinson-multiple")  # the data that the documents have blocks for
@@ -36,17 +35,7 @@ SHOWN = ("generated", "parkinson-replicated", "parkinson-multiple")  # the data 
 
 def run(
     *,
-    data: Path | None = None,
-    preset: str | None = None,
-    name: str | None = None,
-    subject: str | None = None,
-    label: str | None = None,
-    positive: str | None = None,
-    negative: Annotated[tuple[str, ...], Several] = (),
-    features: str | None = None,
-    drop: Annotated[tuple[str, ...], Several] = (),
-    two_labels: TwoLabels = "refuse",
-    select: str | None = None,
+    table: Annotated[TableOptions, Parameter(name="*")] = GENERATED,
     models: Annotated[tuple[str, ...], Several] = MODELS,
     baselines: Annotated[tuple[str, ...], Several] = USUAL,
     widths: Annotated[tuple[int, ...], Several] = (32, 64),
@@ -65,29 +54,6 @@ def run(
 
     Parameters
     ----------
-    data
-        A CSV file with one row a recording; without it, the generated cohort.
-    preset
-        A table with known columns: dementiabank, famouspeople, parkinson-replicated or parkinson-multiple.
-    name
-        What to call the data: the preset or the file's name by default.
-    subject
-        The column that says who was recorded.
-    label
-        The column of the label: a value, or JSON such as [{"name": "ad"}].
-    positive
-        The label of class 1.
-    negative
-        The labels of class 0; recordings of any other are left out.
-    features
-        A text file with the name of a feature a line, or the word all.
-    drop
-        Columns that are no features.
-    two_labels
-        What becomes of a subject with recordings of both classes: refuse the table, keep or drop the subject.
-    select
-        A second CSV file of the same columns on which Boruta chooses the features; or the word folds, to have them
-        chosen on the training side of every fold; or the word none.
     models
         1-class, and activations of the table; or the word none.
     baselines
@@ -101,8 +67,7 @@ def run(
     shortcut
         Whether a block is averaged with its input, as in the paper, or added to it, as in the released code.
     labels
-        true, or shuffled by subject: then there is nothing to learn, and balanced accuracy is 50 % unless there is a
-        leak.
+        true; or shuffled by subject: balanced accuracy is then 50 % unless there is a leak.
     epochs
         Passes over the data.
     trees
@@ -119,11 +84,10 @@ def run(
     if workers is not None:
         check_count("workers", workers)
     networks, others = (tuple(each for each in names if each != "none") for names in (models, baselines))
+    settings = (networks, others, widths, seeds, folds, shortcut, labels, epochs, trees, rounds)
     try:
-        columns = {"subject": subject, "label": label, "positive": positive, "negative": negative}
-        table, chooser = tables_asked(data, preset, name, columns, features, drop, two_labels, select)
-        settings = (networks, others, widths, seeds, folds, shortcut, labels, epochs, trees, rounds)
-        train(ClinicalRequest(table, chooser, select == "folds", *settings), results, workers, dask)
+        own, chooser = tables_asked(table)
+        train(ClinicalRequest(own, chooser, table.select == "folds", *settings), results, workers, dask)
     except DataError as error:
         raise LabError(str(error)) from error
 

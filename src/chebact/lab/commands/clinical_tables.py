@@ -3,48 +3,87 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated
 
-from chebact.data.clinical import Columns, DataError, Recordings, TwoLabels, preset, read_recordings
+from cyclopts import Parameter
+
+from chebact.data.clinical import Columns, DataError, Recordings, TwoLabels, preset, read_recordings, rows_of
 from chebact.data.clinical_cohorts import generated_choice_cohort, generated_cohort
 from chebact.lab import LabError
 
-__all__ = ["tables_asked"]
+__all__ = ["GENERATED", "Several", "TableOptions", "tables_asked"]
 
+COLUMNS = ("subject", "label", "positive", "negative")
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+Several = Parameter(consume_multiple=True, negative=())
 
 
-def tables_asked(
-    data: Path | None,
-    known: str | None,
-    name: str | None,
-    columns: Mapping[str, Any],
-    features: str | None,
-    drop: tuple[str, ...],
-    two_labels: TwoLabels,
-    select: str | None,
-) -> tuple[Recordings, Recordings | None]:
+@dataclass(frozen=True)
+class TableOptions:
+    """What table to learn from, and what its columns mean.
+
+    Parameters
+    ----------
+    data
+        A CSV file with one row a recording; without it, the generated cohort.
+    preset
+        A table with known columns: dementiabank, famouspeople, parkinson-replicated or parkinson-multiple.
+    name
+        What to call the data: the preset or the file's name by default.
+    subject
+        The column that says who was recorded.
+    label
+        The column of the label: a value, or JSON such as [{"name": "ad"}].
+    positive
+        The label of class 1.
+    negative
+        The labels of class 0; recordings of any other are left out.
+    features
+        A text file with the name of a feature a line, or the word all.
+    drop
+        Columns that are no features.
+    two_labels
+        What becomes of a subject with recordings of both classes: refuse the table, keep or drop the subject.
+    select
+        A second CSV file of the same columns on which Boruta chooses the features; or the word folds, to have them
+        chosen on the training side of every fold; or the word none.
+    """
+
+    data: Path | None = None
+    preset: str | None = None
+    name: str | None = None
+    subject: str | None = None
+    label: str | None = None
+    positive: str | None = None
+    negative: Annotated[tuple[str, ...], Several] = ()
+    features: str | None = None
+    drop: Annotated[tuple[str, ...], Several] = ()
+    two_labels: TwoLabels = "refuse"
+    select: str | None = None
+
+
+GENERATED = TableOptions()
+
+
+def tables_asked(options: TableOptions) -> tuple[Recordings, Recordings | None]:
     """The table, and the one to choose the features on, if any."""
-    if data is None:
-        given = [
-            f"--{each}" for each, value in {**columns, "preset": known, "drop": drop, "name": name}.items() if value
-        ]
+    if options.data is None:
+        about = ("preset", "name", *COLUMNS, "drop")
+        given = [f"--{each}" for each in about if getattr(options, each)]
         if given:
             raise LabError(f"{', '.join(given)} says something about a table: name the file with --data")
-        return generated(features, select)
-    meaning = replace(columns_asked(known, columns), drop=drop or columns_asked(known, columns).drop)
-    meaning = replace(meaning, two_labels=two_labels)
-    called = name or known or data.stem
+        return generated(options.features, options.select)
+    meaning = columns_asked(options)
+    called = options.name or options.preset or options.data.stem
     if not NAME.fullmatch(called) or called in ("generated", "generated-choice"):
         raise LabError(f"{called!r} is no name for data: give one of letters, digits, dots and dashes with --name")
-    meaning = replace(meaning, features=features_asked(features, meaning, select))
-    table = read_recordings(data, meaning, name=called)
-    if select in (None, "folds", "none"):
+    meaning = replace(meaning, features=features_asked(options.features, meaning, options.select))
+    table = read_recordings(options.data, meaning, name=called)
+    if options.select in (None, "folds", "none"):
         return table, None
-    return table, second(Path(str(select)), meaning, table)
+    return table, second(Path(str(options.select)), meaning, table)
 
 
 def generated(features: str | None, select: str | None) -> tuple[Recordings, Recordings | None]:
@@ -57,15 +96,16 @@ def generated(features: str | None, select: str | None) -> tuple[Recordings, Rec
     return table, generated_choice_cohort() if features is None and select is None else None
 
 
-def columns_asked(known: str | None, columns: Mapping[str, Any]) -> Columns:
-    """The preset's columns with those that are given in their place."""
-    given = {name: value for name, value in columns.items() if value}
-    if known is not None:
-        return replace(preset(known), **given)
+def columns_asked(options: TableOptions) -> Columns:
+    """The preset's columns, with those that are given in their place and more to drop."""
+    given = {name: getattr(options, name) for name in COLUMNS if getattr(options, name)}
+    if options.preset is not None:
+        known = replace(preset(options.preset), **given)
+        return replace(known, drop=(*known.drop, *options.drop), two_labels=options.two_labels)
     missing = [f"--{name}" for name in ("subject", "label", "positive") if name not in given]
     if missing:
         raise LabError(f"a table needs {', '.join(missing)}, or a --preset that knows its columns")
-    return Columns(**given)
+    return Columns(**given, drop=options.drop, two_labels=options.two_labels)
 
 
 def features_asked(features: str | None, meaning: Columns, select: str | None) -> tuple[str, ...] | None:
@@ -88,8 +128,6 @@ def lines_of(path: Path) -> list[str]:
 
 def second(path: Path, meaning: Columns, table: Recordings) -> Recordings:
     """The table to choose features on: of its columns, those that the first has too."""
-    from chebact.data.clinical import rows_of
-
     header, _ = rows_of(path)
     common = tuple(name for name in table.features if name in header)
     if not common:

@@ -97,7 +97,14 @@ class ClinicalRequest:
         common = [name for name in self.table.features if name in self.chooser.features]
         if not common:
             raise LabError(f"{self.table.name} and {self.chooser.name} have no feature in common")
-        return self.chooser.with_features(common)
+        own, chooser = self.table.with_features(common), self.chooser.with_features(common)
+        shared = {row.tobytes() for row in own.x} & {row.tobytes() for row in chooser.x}
+        if shared:
+            raise LabError(
+                f"{self.chooser.name} and {self.table.name} have {len(shared)} of their recordings in common, so that "
+                "features would be chosen on what is tested later: give another cohort, or --select folds"
+            )
+        return chooser
 
 
 @dataclass(frozen=True)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from chebact.lab.published import SEEDS
 from chebact.lab.report.synthetic import Row, marks, tables_of
 
-__all__ = ["Agreement", "agreement_of", "as_lines"]
+__all__ = ["Agreement", "agreement_of", "as_lines", "has_mean", "where"]
 
 DEVIATIONS = 2.0
 EXPLODED = 8  # of ten published seeds
@@ -19,16 +19,20 @@ SUBJECT = "cl-extrapolate"
 class Agreement:
     """Rows of one form of the recipes, sorted by whether they agree.
 
-    `near`: our mean is at most two of the paper's deviations above the paper's mean; `far`: the other cells that the
-    paper prints without NaN. `exploded`: at least 8 of the paper's ten turned NaN and most of ours did; `held`: most
-    of ours did not. `best` and `paper_best`: columns in which CL-extrapolate is among the two best.
+    `near`: our mean, over the seeds that stayed finite, is at most two of the paper's deviations above the paper's
+    mean; `far`: the other cells that the paper prints without NaN. `lost`: those of `near` in which some of our seeds
+    turned NaN all the same. `exploded`: at least 8 of the paper's ten turned NaN and most of ours did; `held`: most of
+    ours did not. `best` and `paper_best`: columns in which CL-extrapolate is among the two best, models with any NaN
+    aside; `best_finite`: the same by the means of the seeds that stayed finite.
     """
 
     near: list[Row]
     far: list[Row]
+    lost: list[Row]
     exploded: list[Row]
     held: list[Row]
     best: int
+    best_finite: int
     paper_best: int
 
 
@@ -39,17 +43,24 @@ def agreement_of(rows: Sequence[Row]) -> Agreement:
     return Agreement(
         near=[row for row in printed if is_near(row)],
         far=[row for row in printed if not is_near(row)],
+        lost=[row for row in printed if is_near(row) and row.nan],
         exploded=[row for row in blown if row.nan > row.seeds / 2],
         held=[row for row in blown if row.nan <= row.seeds / 2],
         best=times_best(rows, of_paper=False),
+        best_finite=times_best([replace(row, nan=0) if has_mean(row) else row for row in rows], of_paper=False),
         paper_best=times_best(rows, of_paper=True),
     )
 
 
 def is_near(row: Row) -> bool:
-    if row.nan or row.mean is None or row.paper_mean is None or row.paper_std is None:
+    if not has_mean(row) or row.mean is None or row.paper_mean is None or row.paper_std is None:
         return False
     return row.mean <= row.paper_mean + DEVIATIONS * row.paper_std
+
+
+def has_mean(row: Row) -> bool:
+    """Whether most of our seeds stayed finite, so that their mean says something."""
+    return row.nan <= row.seeds / 2
 
 
 def times_best(rows: Sequence[Row], *, of_paper: bool) -> int:
@@ -64,13 +75,16 @@ def as_lines(agreement: Agreement) -> list[str]:
     own_near = sum(row in near for row in own)
     blown = len(agreement.exploded) + len(agreement.held)
     lines = [
-        f"- Within two of the paper's deviations of its mean, or better: {len(near)} of {printed} cells.",
-        f"- CL-extrapolate alone: {own_near} of {len(own)}; among the two best in {agreement.best} columns"
-        f" (in the paper in {agreement.paper_best}).",
+        f"- Within two of the paper's deviations of its mean, or better: {len(near)} of {printed} cells, by the mean of"
+        f" the seeds that stayed finite; in {len(agreement.lost)} of these some of our seeds turned NaN and none of the"
+        " paper's.",
+        f"- CL-extrapolate alone: {own_near} of {len(own)}; among the two best in {agreement.best} columns, models with"
+        f" any NaN aside (in the paper in {agreement.paper_best}), in {agreement.best_finite} by the means of the seeds"
+        " that stayed finite.",
         f"- Of the {blown} cells where the paper has {EXPLODED} or more NaN of {SEEDS}, most of ours are NaN in"
         f" {len(agreement.exploded)}.",
     ]
-    lines += [f"- Exception: {where(row)}: {exception(row)}." for row in agreement.far]
+    lines += [f"- Exception: {where(row)}: {exception(row)}." for row in [*agreement.far, *agreement.lost]]
     lines += [
         f"- No explosion: {where(row)}: {row.nan}/{row.seeds} NaN, published {row.paper_nan}/{SEEDS}."
         for row in agreement.held
@@ -83,7 +97,11 @@ def where(row: Row) -> str:
 
 
 def exception(row: Row) -> str:
-    if row.nan or row.mean is None or row.paper_mean is None or row.paper_std is None:
-        return f"{row.nan}/{row.seeds} NaN, published {row.paper_mean} ± {row.paper_std}"
+    published = f"published {row.paper_mean} ± {row.paper_std}"
+    if row.mean is None or row.paper_mean is None or row.paper_std is None:
+        return f"{row.nan}/{row.seeds} NaN, {published}"
     away = (row.mean - row.paper_mean) / row.paper_std
-    return f"{row.mean:.4f}, published {row.paper_mean} ± {row.paper_std}, {away:.1f} deviations above"
+    side = f"{abs(away):.1f} deviations {'above' if away > 0 else 'below'}"
+    if row.nan:
+        return f"{row.nan}/{row.seeds} NaN, the others {row.mean:.4f}, {published}, {side}"
+    return f"{row.mean:.4f}, {published}, {side}"

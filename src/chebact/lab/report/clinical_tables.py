@@ -20,9 +20,8 @@ FIRST = ("accuracy", "sensitivity", "specificity", "micro_f1")
 SECOND = ("accuracy", "micro_f1", "macro_f1", "best_macro_f1")
 TESTED = ("accuracy", "micro_f1")
 NOTE = (
-    "mean ± deviation over the seeds, in percent; a difference from {} in either direction by Welch's t test: ** p < "
-    "0.01, "
-    "*** p < 0.001"
+    "mean ± deviation over the seeds, in percent; a difference from {} in either direction by Welch's t test: "
+    "** p < 0.01, *** p < 0.001"
 )
 
 

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from chebact.data.synthetic import DATASETS
 from chebact.lab.report import synthetic_pictures as pictures
-from chebact.lab.report.agreement import Agreement, agreement_of, where
+from chebact.lab.report.agreement import Agreement, agreement_of, has_mean, where
 from chebact.lab.report.explanations import explain, explain_held
 from chebact.lab.report.parts import Block, Cell, Commands, Fold, Missing, Section, Table, Tile, Tone, Words
 from chebact.lab.report.results import Results
-from chebact.lab.report.synthetic import Row, marks, rows_of, tables_of
+from chebact.lab.report.synthetic import Row, decimals, marks, rows_of, tables_of
 from chebact.lab.report.synthetic_tables import ours, theirs
 from chebact.lab.store import Record
 from chebact.networks.residual_mlp import ARCHITECTURES
@@ -54,7 +54,10 @@ def tiles(agreement: Agreement, records: Sequence[Record]) -> tuple[Tile, ...]:
     blown = len(agreement.exploded) + len(agreement.held)
     trainings = sum(len(record.results["seeds"]) for record in records)
     return (
-        Tile(f"{near} of {printed}", "published cells met within two deviations, or bettered"),
+        Tile(
+            f"{near} of {printed}",
+            "published cells met within two deviations, or bettered, by the mean of the finite seeds",
+        ),
         Tile(f"{len(agreement.exploded)} of {blown}", "published explosions that explode here too"),
         Tile(f"{trainings:,}", "trainings of 300 epochs" if standard(records) else "trainings"),
     )
@@ -120,17 +123,20 @@ def cell_of(row: Row | None, *, best: bool) -> Cell:
     said = theirs(row).strip("()")
     away, tone = comparison(row)
     sort = row.mean if not row.nan else None
-    return Cell(ours(row), said, sort, tone, best, away)
+    text = f"{ours(row)}, rest {row.mean:.{decimals(row.dataset, row.noise)}f}" if row.nan and away else ours(row)
+    return Cell(text, said, sort, tone, best, away)
 
 
 def comparison(row: Row) -> tuple[str, Tone]:
     """How far a cell is from the published one, in words and as a colour."""
     if row.paper_mean is None or not row.paper_std:
         return "", "nan" if row.nan or row.paper_nan else ""
-    if row.nan or row.mean is None:
+    if row.mean is None or not has_mean(row):
         return "", "far"
     away = (row.mean - row.paper_mean) / row.paper_std
     tone: Tone = "better" if away < -1 else "near" if away <= 2 else "worse" if away <= 4 else "far"
+    if row.nan:  # some seeds were lost, and the distance is that of the others
+        tone = "far" if tone == "far" else "worse"
     return f"{round(away, 1) + 0.0:+.1f}".replace("-", "−"), tone
 
 
@@ -139,7 +145,7 @@ def exceptions(rows: Sequence[Row], records: Sequence[Record], form: str) -> Blo
     agreement = agreement_of(rows)
     seeds = {key_of(record): [seed["rmse"] for seed in record.results["seeds"]] for record in records}
     lines = []
-    for row in agreement.far:
+    for row in [*agreement.far, *agreement.lost]:
         shown = f"{ours(row)}, published {theirs(row).strip('()')}"
         values = seeds[row.model, row.dataset, row.noise]
         lines.append(f"{where(row)}: {shown}. {explain(row, values)}")

@@ -90,16 +90,18 @@ def decimals(dataset: str, noise: float) -> int:
 def marks(rows: Sequence[Row], *, of_paper: bool = False) -> dict[tuple[str, str], Mark]:
     """The cells (model, dataset) of one table that stand out: in each column the two best means and the four worst.
 
-    As in the paper, a model with any NaN in the table takes no part, and equal printed numbers share a mark.
-    `of_paper` marks the published numbers of these rows in place of ours.
+    As in the paper, which prints smooth and other functions apart, a model with any NaN on the functions of one kind
+    takes no part in the columns of that kind, and equal printed numbers share a mark. `of_paper` marks the published
+    numbers of these rows in place of ours.
     """
-    exploded = {row.model for row in rows if (row.paper_nan if of_paper else row.nan)}
+    exploded = {(row.model, DATASETS[row.dataset].smooth) for row in rows if (row.paper_nan if of_paper else row.nan)}
     found: dict[tuple[str, str], Mark] = {}
     for dataset in {row.dataset for row in rows}:
         column = {}
         for row in rows:
             mean = row.paper_mean if of_paper else row.mean
-            if row.dataset == dataset and row.model not in exploded and mean is not None:
+            apart = (row.model, DATASETS[dataset].smooth) in exploded
+            if row.dataset == dataset and not apart and mean is not None:
                 column[row.model] = round(mean, decimals(dataset, row.noise))
         for model, mean in column.items():
             if sum(other < mean for other in column.values()) < BEST:

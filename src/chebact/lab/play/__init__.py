@@ -1,0 +1,1 @@
+"""The playground: one static page on which an activation is bent by hand."""

@@ -1,0 +1,140 @@
+"use strict";
+// What is on the page: degree, tails, k, interval, heights and the function they started from; its past, its address, its Python.
+chebact.state = (() => {
+  const { basis } = chebact.maths;
+  const TAILS = ["extrapolate", "regression", "none"];
+  const MOST = { offered: 30, read: 100 };
+  const SHOWN = ["derivative", "basis", "target"];
+  const KEPT = 200;
+
+  const first = () => ({
+    degree: 3, tails: "extrapolate", regressionNodes: 2, interval: [-1, 1], target: "gelu(x)", values: [], moved: false,
+    view: 2.4, shown: [...SHOWN], origin: null,
+  });
+
+  const basisOf = (state) => basis(state);
+  const same = (one, other) => JSON.stringify(one) === JSON.stringify(other);
+
+  /** The heights of the function at the nodes; a FormulaError where it is not finite. */
+  function heights(state) {
+    const target = chebact.formula.compile(state.target);
+    return basisOf(state).nodes.map((x) => {
+      const height = target.at(x);
+      if (!Number.isFinite(height)) {
+        throw new chebact.formula.FormulaError(`the formula is not finite at the node x = ${chebact.text.short(x)}`);
+      }
+      return height === 0 ? 0 : height; // not -0
+    });
+  }
+
+  const started = (state) => ({ ...state, values: heights(state), moved: false, origin: null });
+
+  /** The same shape with other choices: heights come from the function while they are its own, else from the curve. */
+  function changed(state, choices) {
+    const next = { ...state, ...choices };
+    next.regressionNodes = Math.max(2, Math.min(next.regressionNodes, next.degree + 1));
+    const placed = next.degree !== state.degree || !same(next.interval, state.interval);
+    if (next.target !== state.target) return started(next);
+    if (!placed) return next;
+    if (!state.moved && next.target) return started(next);
+    const before = basisOf(state);
+    if (same(next.interval, state.interval)) next.values = basisOf(next).nodes.map((x) => before.value(state.values, x));
+    return { ...next, moved: true }; // on another interval the heights move along with their nodes
+  }
+
+  const moved = (state, index, height) => ({ ...state, values: state.values.with(index, height), moved: true });
+
+  class History {
+    constructor(state) {
+      this.past = [state];
+      this.index = 0;
+      this.tag = null;
+    }
+
+    get state() { return this.past[this.index]; }
+    get canUndo() { return this.index > 0; }
+    get canRedo() { return this.index < this.past.length - 1; }
+
+    /** Add a state; steps with the same tag (a run of arrow keys on one node) are one step back. */
+    push(state, tag = null) {
+      if (same(state, this.state)) return;
+      const joined = tag !== null && tag === this.tag && this.canUndo;
+      this.past = [...this.past.slice(0, this.index + (joined ? 0 : 1)), state].slice(-KEPT);
+      this.index = this.past.length - 1;
+      this.tag = tag;
+    }
+
+    undo() { if (this.canUndo) this.index--; this.tag = null; return this.state; }
+    redo() { if (this.canRedo) this.index++; this.tag = null; return this.state; }
+  }
+
+  function toHash(state) {
+    const parts = new URLSearchParams();
+    parts.set("n", state.degree);
+    parts.set("tails", state.tails);
+    if (state.tails === "regression") parts.set("k", state.regressionNodes);
+    if (!same(state.interval, [-1, 1])) parts.set("on", state.interval.join());
+    if (state.target) parts.set("f", state.target);
+    if (state.moved) parts.set("y", state.values.join());
+    if (state.view !== first().view) parts.set("view", state.view);
+    if (!same(state.shown, SHOWN)) parts.set("show", state.shown.join());
+    return parts.toString();
+  }
+
+  const whole = (text, least, most) => {
+    const number = Number(text);
+    return text !== null && Number.isInteger(number) && number >= least && number <= most ? number : null;
+  };
+  const numbers = (text) => {
+    const list = text.split(",").map((part) => (part.trim() ? Number(part) : NaN));
+    return list.every(Number.isFinite) ? list : null;
+  };
+  const isInterval = (pair) =>
+    Boolean(pair) && pair.length === 2 && pair.every(Number.isFinite) && pair[1] - pair[0] > 1e-6 && pair[1] - pair[0] < 1e6;
+
+  /** The state that an address names, or null where it names none that can be shown. */
+  function fromHash(hash) {
+    const parts = new URLSearchParams(hash.replace(/^#/, "")), state = first();
+    const asked = (name, fallback, read) => (parts.has(name) ? read(parts.get(name)) : fallback);
+    state.degree = asked("n", state.degree, (text) => whole(text, 1, MOST.read));
+    if (state.degree === null) return null;
+    state.tails = asked("tails", state.tails, (text) => (TAILS.includes(text) ? text : null));
+    state.regressionNodes = asked("k", 2, (text) => whole(text, 2, state.degree + 1));
+    state.interval = asked("on", state.interval, numbers);
+    state.view = asked("view", state.view, (text) => (Number(text) >= 1 && Number(text) <= 10 ? Number(text) : null));
+    state.shown = asked("show", state.shown, (text) => SHOWN.filter((name) => text.split(",").includes(name)));
+    if ([state.tails, state.regressionNodes, state.view].includes(null) || !isInterval(state.interval)) return null;
+    state.target = parts.get("f") ?? (parts.has("y") ? "" : state.target);
+    try {
+      if (state.target) Object.assign(state, started(state));
+    } catch (error) {
+      if (error instanceof chebact.formula.FormulaError) return null;
+      throw error;
+    }
+    if (!parts.has("y")) return state;
+    const values = numbers(parts.get("y"));
+    return values && values.length === state.degree + 1 ? { ...state, values, moved: true } : null;
+  }
+
+  /** The Python that builds this module, to the last bit: in float32 where that holds the heights, else in float64. */
+  function toPython(state) {
+    const single = state.values.every((height) => Math.fround(height) === height);
+    const choices = ["groups=1", `degree=${state.degree}`, `tails="${state.tails}"`];
+    if (state.tails === "regression") choices.push(`regression_nodes=${state.regressionNodes}`);
+    if (!same(state.interval, [-1, 1])) choices.push(`interval=(${state.interval.map(chebact.text.python).join(", ")})`);
+    choices.push(`dtype=torch.${single ? "float32" : "float64"}`);
+    const rows = [];
+    for (let j = 0; j < state.values.length; j += 2) {
+      rows.push(`    ${state.values.slice(j, j + 2).map(chebact.text.python).join(", ")},`);
+    }
+    return [
+      "import torch", "from chebact import ChebyshevLagrange", "",
+      "heights = [  # at the nodes, from the right end to the left", ...rows, "]",
+      "activation = ChebyshevLagrange(", ...choices.map((choice) => `    ${choice},`), ")",
+      "with torch.no_grad():",
+      "    activation.values.copy_(torch.tensor([heights], dtype=activation.values.dtype))", "",
+    ].join("\n");
+  }
+
+  return { MOST, TAILS, SHOWN, History, basisOf, changed, first, fromHash, heights, isInterval, moved, same, started, toHash, toPython };
+})();
