@@ -93,6 +93,7 @@ def as_lines(agreement: Agreement) -> list[str]:
 
 
 def where(row: Row) -> str:
+    """The cell's place in words."""
     return f"{row.model} on {row.dataset} at {row.noise:g}"
 
 

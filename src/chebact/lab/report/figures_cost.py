@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from chebact.lab.bench.ops import Row
 from chebact.lab.bench.page import label
-from chebact.lab.report.figures_synthetic import plain_log
+from chebact.lab.report.figures_synthetic import limit_log, plain_log
 from chebact.lab.report.parts import Key, Panel
 from chebact.lab.report.theme import LIGHT, as_panel, canvas
 
@@ -51,14 +51,16 @@ def activation_panel(rows: Sequence[Row], case: str, layout: str, name: str) -> 
     ]
     own.sort(key=lambda row: row.training)
     height = 60 + 20 * len(own)
-    with canvas(346, height, margins=(128, 16, 32, 26)) as axes:
+    with canvas(346, height, margins=(150, 16, 32, 26)) as axes:
         colours = [LIGHT["learned"] if row.name.startswith("cl") else LIGHT["faint"] for row in own]
-        axes.barh(range(len(own)), [row.training for row in own], 0.62, color=colours)
+        axes.barh(range(len(own)), [row.training - 1 for row in own], 0.62, 1, color=colours)  # from ReLU's cost on
+        axes.set_xscale("log")
         axes.axvline(1, color=LIGHT["ink"], lw=1, ls=(0, (4, 2)))
         axes.set_yticks(range(len(own)), [label(row) for row in own])
         axes.invert_yaxis()
         axes.tick_params(axis="y", length=0, labelcolor=LIGHT["ink"])
         axes.set_xlabel("time of forward and backward, ReLU = 1")
+        limit_log(axes, [row.training for row in own])
         axes.set_title(f"{case}{', channels last' if layout == 'channels_last' else ''}")
         axes.grid(axis="x")
     alt = f"Forward and backward at {case} as a multiple of ReLU: " + ", ".join(

@@ -25,6 +25,7 @@ __all__ = ["images_section"]
 
 CONTROL, SUBJECT = "relu", "cl-extrapolate"
 PAPER = ("mnist", "cifar10")
+SMALL = (206, 160)  # five units of a convolution in a row
 
 
 def images_section(results: Results) -> Section:
@@ -122,12 +123,14 @@ def unit_pictures(record: Record, place: str, name: str) -> list[Block]:
     title, captures = title_of(record.spec["activation"]), record.results["captures"]
     if not captures["after"]:
         return [Missing(f"{title}, {place}: the units were not captured, since the first seed turned NaN.")]
-    panels = tuple(shape_panel(shape, f"{name}-{index}") for index, shape in enumerate(unit_shapes(record)))
+    shapes = unit_shapes(record)
+    panels = tuple(shape_panel(shape, f"{name}-{index}", size=SMALL) for index, shape in enumerate(shapes))
+    keys = SHAPE_KEYS if any(shape.values is not None for shape in shapes) else (SHAPE_KEYS[0], SHAPE_KEYS[2])
     caption = (
         f"{place}, {title}: the first units before the 6th and the 13th convolution after training, with the inputs "
         "that 500 test images send there, from the least to the greatest."
     )
-    blocks: list[Block] = [Picture(f"{name}-units", caption, panels, SHAPE_KEYS)]
+    blocks: list[Block] = [Picture(f"{name}-units", caption, panels, keys)]
     pairs = before_after_shapes(record)
     if pairs:
         drawn = tuple(shape_panel(shape, f"{name}-ba-{index}") for index, shape in enumerate(pairs))

@@ -135,7 +135,7 @@ def comparison(row: Row) -> tuple[str, Tone]:
         return "", "far"
     away = (row.mean - row.paper_mean) / row.paper_std
     tone: Tone = "better" if away < -1 else "near" if away <= 2 else "worse" if away <= 4 else "far"
-    if row.nan:  # some seeds were lost, and the distance is that of the others
+    if row.nan:  # the distance is that of the other seeds
         tone = "far" if tone == "far" else "worse"
     return f"{round(away, 1) + 0.0:+.1f}".replace("-", "−"), tone
 
