@@ -59,15 +59,17 @@ def main() -> None:
         called, inlined = ChebyshevLagrange(shape[1]), Inlined(shape[1])
         called.load_state_dict({"values": inlined.values})
         torch.testing.assert_close(called(x), inlined(x), rtol=1e-5, atol=1e-5)
-        modules = {"relu": nn.ReLU(), "one call": called, "inlined": inlined}
-        calls = {
-            name: training(torch.compile(Between(module), fullgraph=True), x, grad) for name, module in modules.items()
-        }
-        found = interleaved(calls, budget=10)
-        print(f"{'x'.join(map(str, shape))}, forward and backward, compiled, between two elementwise operations:")
-        for name, timing in found.items():
-            spread = f"{timing.lower * 1e6:.0f} to {timing.upper * 1e6:.0f}, n = {timing.rounds}"
-            print(f"  {name:10} {timing.seconds * 1e6:9.0f} us ({spread}), {timing.over(found['relu']):.2f} times relu")
+        modules: dict[str, nn.Module] = {"relu": nn.ReLU(), "one call": called, "inlined": inlined}
+        for where, around in (("alone", nn.Sequential), ("between two elementwise operations", Between)):
+            calls = {
+                name: training(torch.compile(around(module), fullgraph=True), x, grad)
+                for name, module in modules.items()
+            }
+            found = interleaved(calls, budget=10)
+            print(f"{'x'.join(map(str, shape))}, forward and backward, compiled, {where}:")
+            for name, timing in found.items():
+                spread = f"{timing.lower * 1e6:.0f} to {timing.upper * 1e6:.0f}, n = {timing.rounds}"
+                print(f"  {name:10} {timing.seconds * 1e6:9.0f} us ({spread}), {timing.over(found['relu']):.2f} x relu")
 
 
 if __name__ == "__main__":
