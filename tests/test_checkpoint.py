@@ -29,6 +29,12 @@ def test_what_was_saved_comes_back_and_two_are_kept(tmp_path):
     assert found["history"] == [{"loss": 0.5}]
 
 
+def test_what_a_killed_process_left_is_cleared_away(tmp_path):
+    (tmp_path / ".checkpoint-00001-abc.partial").write_bytes(b"half")
+    filled(tmp_path, 1)
+    assert [path.name for path in tmp_path.iterdir()] == ["checkpoint-00001.pt"]
+
+
 def test_any_flipped_bit_is_found_out(tmp_path):
     older, newer = checkpoints(filled(tmp_path))
     content = newer.read_bytes()

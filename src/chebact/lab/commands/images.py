@@ -277,4 +277,4 @@ class shown:
             f"{self.cohort.activation}, seed {seed}, epoch {epoch.epoch}: training loss {epoch.train_loss:.4f}, "
             f"test loss {epoch.test_loss:.4f}, test accuracy {percent(epoch.test_accuracy)}, {epoch.seconds:.1f} s"
         )
-        self.progress.console.print(line, highlight=False)
+        self.progress.console.print(line, highlight=False, soft_wrap=True)
