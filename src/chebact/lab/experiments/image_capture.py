@@ -32,8 +32,9 @@ def capture(
 
     x (image, channel, height, width) goes through a copy of the network in evaluation mode; before training, batch
     norm has no statistics yet and takes those of x. One entry a convolution and unit: `low` and `high`, the least and
-    the greatest input (one less and one more where all are equal); `counts`, how many inputs fall into each of 60 bins of equal width between them; `shape`, the
-    activation at 121 points from low to high, the other channels being zero; `values`, the learned heights, or None.
+    the greatest input (one less and one more where all are equal); `counts`, how many inputs fall into each of 60 bins
+    of equal width between them; `shape`, the activation at 121 points from low to high, the other channels being zero;
+    `values`, the learned heights, or None.
     """
     numbers = [number for number in convolutions if number <= 2 * len(network.blocks) + 1]
     own = copy.deepcopy(network).eval()

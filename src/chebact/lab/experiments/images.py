@@ -206,6 +206,8 @@ def run_seed(
         watch.on_epoch(seed, epoch)
 
     history = training.run(on_epoch, lambda epoch, step, steps: watch.on_step(seed, epoch, step, steps))
+    if training.team.leads:
+        write_log(folder / "log.csv", history)  # also where the training was stopped just before this
     if curves is not None:
         curves.close()
     after = capture(training.network, shown, trained=True) if seed == 0 and not training.failed else []
