@@ -12,6 +12,7 @@ import torch
 from report_records import small_records, write_all
 
 from chebact.lab.cli import run_command
+from chebact.lab.commands import report
 from chebact.lab.report.explanations import explain, standard_errors
 from chebact.lab.report.figures_images import outside
 from chebact.lab.report.figures_theory import DEGREES, FUNCTIONS, bounds, largest_error
@@ -300,6 +301,14 @@ def test_what_cannot_be_reported_gets_one_sentence(arguments, words, records, tm
     said = capsys.readouterr().err
     assert re.fullmatch(r"chebact: [^\n]*\n", said)
     assert words in said
+
+
+def test_without_the_packages_for_drawing_the_command_says_how_to_get_them(records, tmp_path, capsys, monkeypatch):
+    write_all(records[:1], tmp_path / "results")
+    monkeypatch.setattr(report, "find_spec", lambda name: None if name == "jinja2" else name)
+    assert run_command(["report", "--results", str(tmp_path / "results"), "--output", str(tmp_path / "out")]) == 2
+    assert capsys.readouterr().err == "chebact: the page needs jinja2: pip install 'chebact[lab]'\n"
+    assert not (tmp_path / "out").exists()
 
 
 def test_the_same_records_give_the_same_page(records, text):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 
 from rich.console import Console
@@ -42,6 +43,7 @@ def pictures(*, results: Path = RESULTS, output: Path = Path("docs/images")) -> 
     output
         Folder to write the SVG files into.
     """
+    must_have("matplotlib")
     for name, content in readme_pictures(read_results(results)).items():
         save(output / name, content)
         tell(f"{output / name}")
@@ -53,10 +55,18 @@ def write_page(kind: Kind, results: Results, output: Path) -> None:
         raise LabError(f"there are no records below {results.folder}: run an experiment first (`chebact run --help`)")
     if output.exists() and not output.is_dir():
         raise LabError(f"cannot write into {output}: it is a file, and the name of a folder is wanted")
+    must_have("jinja2", "matplotlib")
     foot = f"Made by chebact {__version__} from the {len(results.records):,} records below {results.folder}."
     page = as_html(sections_of(results, kind), foot).encode()
     save(output / "index.html", page)
     tell(f"the page: {output / 'index.html'} ({len(page) / 1e6:.1f} MB)")
+
+
+def must_have(*packages: str) -> None:
+    """A LabError that says how to get a package that drawing needs and this environment lacks."""
+    missing = [name for name in packages if find_spec(name) is None]
+    if missing:
+        raise LabError(f"the page needs {', '.join(missing)}: pip install 'chebact[lab]'")
 
 
 def tell(sentence: str) -> None:

@@ -29,7 +29,7 @@ def explain(row: Row, values: Sequence[float | None]) -> str:
         return nan_sentence(row, finite, limit)
     median, above = statistics.median(finite), sum(value > limit for value in finite)
     if median <= limit:
-        seeds = "one seed that stayed in a poor minimum pulls" if above == 1 else f"{above} poor seeds pull"
+        seeds = "one poor seed pulls" if above == 1 else f"{above} poor seeds pull"
         return f"The median of our seeds, {median:.4f}, is within: {seeds} the mean up."
     errors = standard_errors(row)
     if errors < STABLE:
@@ -51,7 +51,7 @@ def nan_sentence(row: Row, finite: Sequence[float], limit: float) -> str:
     if row.model in UNBOUNDED:
         why = "this activation is a polynomial on all reals, and a few inputs far outside [-1, 1] are enough"
     else:
-        why = "step size 0.01 with momentum 0.99 is at the edge of what is stable for steep activations"
+        why = "with straight tails this is rare, but SGD of step size 0.01 and momentum 0.99 can still run away"
     if not finite:
         return f"{lost} of {row.seeds} left the finite numbers: {why}."
     mean = statistics.fmean(finite)
@@ -62,9 +62,8 @@ def nan_sentence(row: Row, finite: Sequence[float], limit: float) -> str:
 def explain_held(row: Row) -> str:
     """About a cell that exploded in the paper and mostly not here."""
     return (
-        f"Explosions come from single steps, so their number varies from run to run; ours keep {row.seeds - row.nan} "
-        "of "
-        f"{row.seeds} seeds finite where the paper lost {row.paper_nan} of {SEEDS}."
+        f"How many seeds explode depends on their first weights: ours keep {row.seeds - row.nan} of {row.seeds} finite "
+        f"where the paper lost {row.paper_nan} of {SEEDS}."
     )
 
 

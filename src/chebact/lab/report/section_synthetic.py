@@ -123,8 +123,9 @@ def cell_of(row: Row | None, *, best: bool) -> Cell:
     said = theirs(row).strip("()")
     away, tone = comparison(row)
     sort = row.mean if not row.nan else None
-    text = f"{ours(row)}, rest {row.mean:.{decimals(row.dataset, row.noise)}f}" if row.nan and away else ours(row)
-    return Cell(text, said, sort, tone, best, away)
+    if row.nan and away:
+        away = f"rest {row.mean:.{decimals(row.dataset, row.noise)}f}, {away}"
+    return Cell(ours(row), said, sort, tone, best, away)
 
 
 def comparison(row: Row) -> tuple[str, Tone]:
