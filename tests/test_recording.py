@@ -10,12 +10,13 @@ from scipy import stats
 from torch import nn
 
 import chebact
+from chebact import record_inputs
 from chebact.networks import ResidualMLP
 from chebact.recording import SLOTS, InputSample
 
 
 def recorded(module, *inputs, **choices):
-    with chebact.record_inputs(module, **choices) as samples:
+    with record_inputs(module, **choices) as samples:
         for x in inputs:
             module(x)
     (sample,) = samples.values()
@@ -79,16 +80,25 @@ def test_nothing_else_changes():
     network, x = ResidualMLP(3), torch.randn(64, 3)
     before = network(x)
     state, chance = torch.get_rng_state(), random.getstate()
-    with chebact.record_inputs(network) as samples:
+    with record_inputs(network) as samples:
         inside = network(x)
     assert torch.equal(before, inside)
     assert torch.equal(torch.get_rng_state(), state)
     assert random.getstate() == chance
     assert sorted(samples) == ["blocks.0.0", "blocks.1.0", "blocks.2.0", "last_activation"]
     assert not samples["last_activation"].points.requires_grad
-    with pytest.raises(RuntimeError, match="stop"), chebact.record_inputs(network):
+    with pytest.raises(RuntimeError, match="stop"), record_inputs(network):
         raise RuntimeError("stop")
-    assert not any(part._forward_pre_hooks for part in network.modules())
+    assert not any("forward" in vars(part) for part in network.modules())
+
+
+def test_recording_may_be_nested_and_a_forward_of_the_users_own_comes_back():
+    module = chebact.ChebyshevLagrange(1, init="identity")
+    vars(module)["forward"] = own = lambda x: x + 5
+    with record_inputs(module) as outer, record_inputs(module) as inner:
+        assert module(torch.ones(1, 1)).item() == 6
+    assert outer[""].calls == inner[""].calls == 1
+    assert vars(module)["forward"] is own
 
 
 def test_one_seed_gives_one_sample():
@@ -111,11 +121,11 @@ def test_low_precision_is_kept_and_read_as_float32():
 
 
 def test_what_cannot_be_recorded_gets_a_sentence():
-    with pytest.raises(ValueError, match="no learned activation"), chebact.record_inputs(nn.Linear(2, 2)):
+    with pytest.raises(ValueError, match="no learned activation"), record_inputs(nn.Linear(2, 2)):
         pass
-    with pytest.raises(ValueError, match="no ReLU"), chebact.record_inputs(nn.Tanh(), modules=(nn.ReLU,)):
+    with pytest.raises(ValueError, match="no ReLU"), record_inputs(nn.Tanh(), modules=(nn.ReLU,)):
         pass
-    with pytest.raises(TypeError, match="list came"), chebact.record_inputs([]):
+    with pytest.raises(TypeError, match="list came"), record_inputs([]):
         pass
     with pytest.raises(ValueError, match="points must be at least 1"):
         recorded(chebact.ChebyshevLagrange(2), points=0)
@@ -146,6 +156,6 @@ def test_recording_costs_less_than_a_twentieth_of_a_step(kind):
     ratios = []
     for _ in range(9):
         plain = seconds()
-        with chebact.record_inputs(network):
+        with record_inputs(network):
             ratios.append(seconds() / plain)
     assert statistics.median(ratios) < 1.05, ratios

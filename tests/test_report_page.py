@@ -20,7 +20,8 @@ from chebact.lab.report.page import as_html, sections_of
 from chebact.lab.report.parts import Cell, Section, Table, Words, pictures_in
 from chebact.lab.report.results import Results, read_results
 from chebact.lab.report.section_clinical import sort_key
-from chebact.lab.report.section_synthetic import comparison
+from chebact.lab.report.section_overview import overview_section
+from chebact.lab.report.section_synthetic import comparison, synthetic_section
 from chebact.lab.report.synthetic import Row
 from chebact.lab.report.theme import DARK, LIGHT, PAGE_DARK, PAGE_LIGHT
 from chebact.networks import ARCHITECTURES
@@ -63,8 +64,13 @@ def records(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def text(records):
-    return as_html(sections_of(Results(Path("results"), records), "all"), "the foot")
+def sections(records):
+    return sections_of(Results(Path("results"), records), "all")
+
+
+@pytest.fixture(scope="module")
+def text(sections):
+    return as_html(sections, "the foot")
 
 
 @pytest.fixture(scope="module")
@@ -144,11 +150,11 @@ def test_colours_can_be_told_from_the_paper(colours):
 def test_names_from_records_are_escaped(records):
     bad = [replace(record, run={**record.run, "host": BAD}) for record in records]
     section = Section("x", BAD, (Words((BAD,), (BAD,)), Table("t", BAD, (BAD,), ((Cell(BAD, BAD, BAD),),))), BAD)
-    text = as_html([*sections_of(Results(Path(BAD), bad), "all"), section], BAD)
+    text = as_html([overview_section(Results(Path(BAD), bad), ("synthetic", "images")), section], BAD)
     assert "<script>alert" not in text
     page = Page(text)
     assert len(page.all("script")) == 1
-    assert words_of(page).count('<script>alert("1")</script> & ADJP_->_JJ/') >= 8
+    assert words_of(page).count('<script>alert("1")</script> & ADJP_->_JJ/') >= 9
 
 
 def test_partial_results_are_shown_and_what_is_missing_is_said(page):
@@ -175,7 +181,7 @@ def test_records_without_a_part_leave_a_sentence(records, drop):
     else:
         own = [record for record in records if record.spec["noise"] == 0.01]
         words = "The samples at noise 0.04: their records are missing"
-    assert words in words_of(Page(as_html(sections_of(Results(Path("r"), own), "synthetic"), "")))
+    assert words in words_of(Page(as_html([synthetic_section(Results(Path("r"), own))], "")))
 
 
 def test_no_records_at_all_still_give_a_page():
@@ -186,8 +192,8 @@ def test_no_records_at_all_still_give_a_page():
     assert "Not run yet." in words_of(Page(as_html(sections, "")))
 
 
-def test_every_figure_of_the_paper_is_there(records):
-    sections = {section.name: section for section in sections_of(Results(Path("r"), records), "all")}
+def test_every_figure_of_the_paper_is_there(sections):
+    sections = {section.name: section for section in sections}
     names = {picture.name: picture for picture in pictures_in(sections["synthetic"].blocks)}
     assert len(names["before-after-released"].panels) == 4
     assert len(names["slices-released"].panels) == 4  # two data sets, two models each

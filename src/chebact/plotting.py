@@ -23,6 +23,7 @@ __all__ = ["plot_activation", "plot_activations"]
 
 POINTS = 401
 BINS = 40
+KEPT = 2**15  # inputs of a channel behind a histogram: up to 2,048 of each of 16 batches
 MARGIN = 0.5  # of the interval's half width, shown on either side of it where no inputs say otherwise
 PANEL = (2.6, 2.1)  # inches of one panel of plot_activations
 
@@ -119,7 +120,7 @@ def _run(model: nn.Module, data: Any, kinds: tuple[type[nn.Module], ...]) -> dic
     """Sample the inputs of a model's activations on data; a module that no data reached is left out."""
     was_training = model.training
     try:
-        with record_inputs(model, modules=kinds) as samples, torch.no_grad():
+        with record_inputs(model, modules=kinds, points=KEPT) as samples, torch.no_grad():
             model.eval()
             for batch in [data] if isinstance(data, Tensor) else data:
                 model(batch[0] if isinstance(batch, (tuple, list)) else batch)
