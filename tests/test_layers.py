@@ -22,6 +22,7 @@ LAYERS = [
     ["initial", "formula"],
     ["activations"],
     ["table"],
+    ["recording"],
     ["surgery", "plotting", "networks.*"],
     ["training.*"],
     ["estimators.*"],

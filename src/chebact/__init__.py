@@ -9,7 +9,9 @@ torch.Size([5, 1])
 from chebact import functional, kernels
 from chebact.activations import ChebyshevLagrange, Cubic, PrototypeSimilarity, WeightedChebyshev
 from chebact.nodes import nodes
+from chebact.plotting import plot_activation, plot_activations
 from chebact.polynomial import coefficients_to_values, end_slopes, error_bound, polynomial, values_to_coefficients
+from chebact.recording import record_inputs
 from chebact.table import ACTIVATIONS, make_activation, parameter_groups, register_activation
 
 __version__ = "0.1.0"
@@ -28,7 +30,10 @@ __all__ = [
     "make_activation",
     "nodes",
     "parameter_groups",
+    "plot_activation",
+    "plot_activations",
     "polynomial",
+    "record_inputs",
     "register_activation",
     "values_to_coefficients",
 ]

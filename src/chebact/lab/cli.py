@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from cyclopts import App, CycloptsError
 
@@ -17,7 +18,7 @@ app = App(
     suppress_keyboard_interrupt=False,  # run_command says what becomes of the work
 )
 run = App(name="run", help="Run an experiment; what its results folder already holds is not run again.")
-report = App(name="report", help="Show what the records of an experiment give.")
+report = App(name="report", help="Show what the records give: tables, and one page with everything.")
 bench = App(name="bench", help="Measure what the activations cost, and show what was measured.")
 app.command(run)
 app.command(report)
@@ -30,8 +31,10 @@ run.command("chebact.lab.commands.synthetic:run", name="synthetic", help=TRAIN)
 report.command(
     "chebact.lab.commands.synthetic:report",
     name="synthetic",
-    help="The synthetic tables, each cell beside the published one.",
+    help="The synthetic tables, each cell beside the published one, and the page with the figures.",
 )
+report.command("chebact.lab.commands.report:everything", name="all", help="The page of all experiments.")
+report.command("chebact.lab.commands.report:pictures", name="pictures", help="The pictures of the README.")
 run.command("chebact.lab.commands.images:run", name="images")
 report.command("chebact.lab.commands.images:report", name="images")
 data.command("chebact.lab.commands.data:fetch", name="fetch")
@@ -42,7 +45,9 @@ run.command(
     help="Train what is missing of the clinical experiment, on generated data or on your own table of recordings.",
 )
 report.command(
-    "chebact.lab.commands.clinical:report", name="clinical", help="The clinical tables, with the tests between models."
+    "chebact.lab.commands.clinical:report",
+    name="clinical",
+    help="The clinical tables, with the tests between models, and the page.",
 )
 app.command(
     "chebact.lab.commands.synthetic:reproduce", name="reproduce", help="Train the synthetic tables anew and show them."
@@ -57,6 +62,22 @@ app.command(
     name="play",
     help="Write and open the playground, where an activation is bent by hand.",
 )
+
+
+@report.default
+def report_all(*, results: Path = Path("results"), output: Path = Path("report")) -> None:
+    """What `chebact report` does without another word: the same as `chebact report all`.
+
+    Parameters
+    ----------
+    results
+        Folder of the records of all experiments.
+    output
+        Folder to write index.html into.
+    """
+    from chebact.lab.commands.report import everything
+
+    everything(results=results, output=output)
 
 
 def run_command(arguments: Sequence[str] | None = None) -> int:

@@ -13,8 +13,10 @@ from rich.table import Table
 from chebact.lab.bench.machine import told
 from chebact.lab.bench.ops import Row
 
-__all__ = ["as_markdown", "as_table", "label", "places", "sizes"]
+__all__ = ["as_markdown", "as_short", "as_table", "label", "places", "sizes"]
 
+PLAIN = ("silu", "gelu", "tanh", "prelu")
+LEARNED = ("cl-extrapolate", "cl-regression", "paper-algorithm")
 BYTES = 4  # of an element: the benchmark is in float32
 HEADS = ("activation", "degree", "forward", "training", "bytes kept", "of x", "n")
 
@@ -85,6 +87,18 @@ def as_markdown(rows: Sequence[Row], machine: Mapping[str, Any]) -> str:
     parts = [f"Measured on {told(machine)}. {rounds(rows)}"]
     parts += [f"**{title}**\n\n{grid(rows, cell)}" for title, cell in tables.items()]
     return "\n\n".join(parts) + "\n"
+
+
+def as_short(rows: Sequence[Row], machine: Mapping[str, Any]) -> str:
+    """A few activations in one table, forward and backward, in the usual layout."""
+    lowest = min((row.degree for row in rows if row.name == "cl-extrapolate" and row.degree), default=None)
+    shown = [
+        row
+        for row in rows
+        if row.layout != "channels_last" and (row.name in PLAIN or (row.name in LEARNED and row.degree == lowest))
+    ]
+    sentence = "Time of forward and backward as a multiple of ReLU's on the same float32 tensor, measured on"
+    return f"{sentence} {told(machine)}.\n\n{grid(shown, lambda row: number(row.training))}\n"
 
 
 def rounds(rows: Sequence[Row]) -> str:

@@ -19,7 +19,7 @@ from chebact.lab.bench.contract import run_contract_tests, why_not_tested
 from chebact.lab.bench.files import machine_path, must_be_writable, read_rows, save, write_rows
 from chebact.lab.bench.machine import busy, machine_record, told
 from chebact.lab.bench.ops import CASES, Contender, Row, contenders, measure
-from chebact.lab.bench.page import as_markdown, as_table, sizes
+from chebact.lab.bench.page import as_markdown, as_short, as_table, sizes
 from chebact.lab.bench.peers import PEERS, found_peers, peer_versions
 from chebact.lab.bench.plot import draw, image_kind
 from chebact.lab.report.documents import update_document
@@ -27,7 +27,7 @@ from chebact.lab.report.documents import update_document
 __all__ = ["ops", "page"]
 
 Several = Parameter(consume_multiple=True, negative=())
-SECTION = "bench-ops"
+SECTION, SHORT = "bench-ops", "bench-short"
 WIDTH = 100  # of the tables where no terminal says otherwise
 WARNING = 300  # characters of one that are shown
 STOPPED = 130
@@ -97,7 +97,7 @@ def page(
     markdown
         Write the tables to this file as Markdown.
     update
-        Documents whose block bench-ops is to be filled with the tables.
+        Documents whose blocks bench-ops (all tables) and bench-short (one) are to be filled.
     plot
         Draw the cost of training, by activation and by degree, into this PNG or SVG file.
     """
@@ -110,7 +110,7 @@ def page(
     if plot is not None and kind is not None:
         save(plot, draw(found, kind))
     for document in update:
-        update_document(document, {SECTION: text})
+        update_document(document, {SECTION: text, SHORT: as_short(found, machine)})
 
 
 def check_case(case: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -13,6 +14,7 @@ from chebact.data.clinical import DataError
 from chebact.lab import LabError
 from chebact.lab.baselines import BASELINES, MAJORITY
 from chebact.lab.commands.clinical_tables import GENERATED, Several, TableOptions, tables_asked
+from chebact.lab.commands.report import PAGE, write_page
 from chebact.lab.commands.synthetic import wide_console, write
 from chebact.lab.experiments.clinical import CHOICE, MODELS, ClinicalRequest, run_clinical
 from chebact.lab.experiments.clinical_spec import Labels, Shortcut
@@ -20,8 +22,9 @@ from chebact.lab.progress import show_progress
 from chebact.lab.report.clinical import REFERENCE, Row, as_csv, as_json, rows_of, tables_of
 from chebact.lab.report.clinical_tables import caption, rich_table, sections, sheets_of
 from chebact.lab.report.documents import update_document
+from chebact.lab.report.results import read_results
 from chebact.lab.spec import check_count
-from chebact.lab.store import Record, records_under
+from chebact.lab.store import Record
 
 __all__ = ["report", "run"]
 
@@ -127,8 +130,9 @@ def report(
     csv: Path | None = None,
     json: Path | None = None,
     update: Annotated[tuple[Path, ...], Several] = (),
+    output: Path | None = None,
 ) -> None:
-    """Show the tables that the records give, in percent, with the tests between models.
+    """Show the tables that the records give, in percent, with the tests between models, and write the page.
 
     Parameters
     ----------
@@ -146,8 +150,12 @@ def report(
         Write the rows to this file as JSON.
     update
         Documents whose marked blocks are to be filled from the records; a block without records says so.
+    output
+        Folder of the page, index.html; without it the page goes to `report` unless another file is asked for.
     """
-    rows = [row for row in rows_of(records_under(results), against) if not data or row.data in data]
+    found = read_results(results)
+    records = [record for record in found.records if not data or record.spec["data"] in data]
+    rows = rows_of(records, against)
     if not rows:
         raise LabError(f"no clinical records below {results} are of that kind")
     if not any(row.model == against for row in rows):
@@ -160,6 +168,8 @@ def report(
             write(path, text)
     for document in update:
         update_document(document, not_run() | written)
+    if output is not None or not (markdown or csv or json or update):
+        write_page("clinical", replace(found, records=records), output or PAGE)
 
 
 def show(rows: Sequence[Row], console: Console | None = None) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -17,14 +17,15 @@ from chebact.data.images import IMAGE_DATASETS
 from chebact.files import write_whole
 from chebact.lab import LabError
 from chebact.lab.bench.plot import image_kind
+from chebact.lab.commands.report import PAGE, write_page
 from chebact.lab.experiments.images import ImageCohort, Watch, run_images
 from chebact.lab.progress import time_left
 from chebact.lab.report.documents import update_document
 from chebact.lab.report.image_figures import draw_captures, draw_curves
 from chebact.lab.report.image_tables import CAPTION, as_markdown, as_table
 from chebact.lab.report.images import ImageRow, as_json, rows_of
+from chebact.lab.report.results import read_results
 from chebact.lab.spec import check_choice
-from chebact.lab.store import records_under
 from chebact.training.distributed import team
 from chebact.training.images import Epoch
 from chebact.training.memory import keep_freed_memory
@@ -139,8 +140,9 @@ def report(
     curves: Path | None = None,
     captures: Path | None = None,
     update: Annotated[tuple[Path, ...], Several] = (),
+    output: Path | None = None,
 ) -> None:
-    """Show what the image records give: accuracy, the test against ReLU, time an epoch, beside the paper's.
+    """Show what the image records give: accuracy, the test against ReLU, time an epoch, beside the paper's; and the page.
 
     Parameters
     ----------
@@ -160,11 +162,14 @@ def report(
         Draw the captured units of each record into this folder, as PNG files.
     update
         Documents whose block `images` is to be filled from the records.
+    output
+        Folder of the page, index.html; without it the page goes to `report` unless another file is asked for.
     """
     for name in dataset:
         check_choice("image set", name, IMAGE_DATASETS)
     kind = None if curves is None else image_kind(curves)
-    records = [record for record in records_under(results) if record.experiment == "images"]
+    found = read_results(results)
+    records = found.of("images")
     records = [record for record in records if not dataset or record.spec["dataset"] in dataset]
     rows = rows_of(records)
     if not rows:
@@ -188,6 +193,8 @@ def report(
         save(captures / name, draw_captures(record, "png"))
     for document in update:
         update_document(document, {"images": as_markdown(rows)})
+    if output is not None or not (markdown or text or json or curves or captures or update):
+        write_page("images", replace(found, records=records), output or PAGE)
 
 
 def show_rows(rows: Sequence[ImageRow], console: Console) -> None:

@@ -12,10 +12,12 @@ from rich.console import Console
 
 from chebact.data.synthetic import DATASETS, RecipeForm
 from chebact.lab import LabError
+from chebact.lab.commands.report import PAGE, write_page
 from chebact.lab.experiments.synthetic import SyntheticRequest, run_synthetic
 from chebact.lab.progress import show_progress
 from chebact.lab.report.agreement import agreement_of, as_lines
 from chebact.lab.report.documents import update_document
+from chebact.lab.report.results import read_results
 from chebact.lab.report.synthetic import Row, as_csv, as_json, rows_of, tables_of
 from chebact.lab.report.synthetic_tables import LEGEND, as_markdown, as_tables, caption
 from chebact.lab.spec import check_count
@@ -85,8 +87,9 @@ def report(
     csv: Path | None = None,
     json: Path | None = None,
     update: Annotated[tuple[Path, ...], Several] = (),
+    output: Path | None = None,
 ) -> None:
-    """Show the tables that the records give, each cell beside the published one.
+    """Show the tables that the records give, each cell beside the published one, and write the page with the figures.
 
     Parameters
     ----------
@@ -104,12 +107,16 @@ def report(
         Write the rows to this file as JSON.
     update
         Documents whose marked blocks are to be filled from the records.
+    output
+        Folder of the page, index.html; without it the page goes to `report` unless another file is asked for.
     """
-    rows = [
-        row
-        for row in rows_of(records_under(results))
-        if recipes in (None, row.recipes) and (not noise or row.noise in noise)
+    found = read_results(results)
+    records = [
+        record
+        for record in found.of("synthetic")
+        if recipes in (None, record.spec["recipes"]) and (not noise or record.spec["noise"] in noise)
     ]
+    rows = rows_of(records)
     if not rows:
         raise LabError(f"no synthetic records below {results} are of that kind")
     show(rows)
@@ -119,6 +126,8 @@ def report(
             write(path, text)
     for document in update:
         update_document(document, sections)
+    if output is not None or not (markdown or csv or json or update):
+        write_page("synthetic", replace(found, records=records), output or PAGE)
 
 
 def show(rows: Sequence[Row], console: Console | None = None) -> None:
@@ -189,4 +198,10 @@ def reproduce(
     request = SyntheticRequest(recipes=recipes)
     folder = results or Path("results/reproduce-full" if full else "results/reproduce")
     train(request if full else replace(request, noise=(0.01,), seeds=3), folder, workers, dask)
-    report(results=folder, recipes=recipes, json=json)
+    rows = [row for row in rows_of(records_under(folder)) if row.recipes == recipes]
+    show(rows)
+    if json is not None:
+        write(json, as_json(rows))
+    Console(stderr=True).print(
+        f"the page with the figures: chebact report synthetic --results {folder}", soft_wrap=True
+    )

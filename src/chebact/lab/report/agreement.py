@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from chebact.lab.published import SEEDS
 from chebact.lab.report.synthetic import Row, marks, tables_of
 
-__all__ = ["Agreement", "agreement_of", "as_lines"]
+__all__ = ["Agreement", "agreement_of", "as_lines", "has_mean", "where"]
 
 DEVIATIONS = 2.0
 EXPLODED = 8  # of ten published seeds
@@ -93,6 +93,7 @@ def as_lines(agreement: Agreement) -> list[str]:
 
 
 def where(row: Row) -> str:
+    """The cell's place in words."""
     return f"{row.model} on {row.dataset} at {row.noise:g}"
 
 

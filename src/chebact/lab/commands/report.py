@@ -1,0 +1,73 @@
+"""The commands that write the report page and the pictures of the README."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+
+from rich.console import Console
+
+from chebact import __version__
+from chebact.lab import LabError
+from chebact.lab.bench.files import save
+from chebact.lab.report.page import Kind, as_html, sections_of
+from chebact.lab.report.pictures import readme_pictures
+from chebact.lab.report.results import Results, read_results
+
+__all__ = ["PAGE", "everything", "pictures", "write_page"]
+
+RESULTS = Path("results")
+PAGE = Path("report")
+
+
+def everything(*, results: Path = RESULTS, output: Path = PAGE) -> None:
+    """Write the page of all experiments; what was not run yet is said there.
+
+    Parameters
+    ----------
+    results
+        Folder of the records of all experiments.
+    output
+        Folder to write index.html into.
+    """
+    write_page("all", read_results(results), output)
+
+
+def pictures(*, results: Path = RESULTS, output: Path = Path("docs/images")) -> None:
+    """Draw the pictures of the README from the records.
+
+    Parameters
+    ----------
+    results
+        Folder of the records.
+    output
+        Folder to write the SVG files into.
+    """
+    must_have("matplotlib")
+    for name, content in readme_pictures(read_results(results)).items():
+        save(output / name, content)
+        tell(f"{output / name}")
+
+
+def write_page(kind: Kind, results: Results, output: Path) -> None:
+    """Write the page into a folder, whole or not at all, and say where it is."""
+    if not results.records:
+        raise LabError(f"there are no records below {results.folder}: run an experiment first (`chebact run --help`)")
+    if output.exists() and not output.is_dir():
+        raise LabError(f"cannot write into {output}: it is a file, and the name of a folder is wanted")
+    must_have("jinja2", "matplotlib")
+    foot = f"Made by chebact {__version__} from the {len(results.records):,} records below {results.folder}."
+    page = as_html(sections_of(results, kind), foot).encode()
+    save(output / "index.html", page)
+    tell(f"the page: {output / 'index.html'} ({len(page) / 1e6:.1f} MB)")
+
+
+def must_have(*packages: str) -> None:
+    """A LabError that says how to get a package that drawing needs and this environment lacks."""
+    missing = [name for name in packages if find_spec(name) is None]
+    if missing:
+        raise LabError(f"the page needs {', '.join(missing)}: pip install 'chebact[lab]'")
+
+
+def tell(sentence: str) -> None:
+    Console(stderr=True).print(sentence, highlight=False, markup=False, soft_wrap=True)

@@ -1,0 +1,78 @@
+"""The clinical experiment on the page: its tables, the tests between models, and the seeds of every model."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from chebact.lab.report.clinical import Row, is_dementiabank, rows_of, tables_of
+from chebact.lab.report.clinical_tables import Sheet, caption, sheets_of
+from chebact.lab.report.figures_clinical import SCORE_KEYS, score_panel
+from chebact.lab.report.parts import Block, Cell, Commands, Missing, Picture, Section, Table, Words
+from chebact.lab.report.results import Results
+
+__all__ = ["clinical_section"]
+
+METRICS = ("accuracy", "sensitivity", "specificity", "micro_f1")
+DEMENTIABANK = (
+    "DementiaBank itself: the recordings are their owners' and are not here. With the two tables at hand, this makes "
+    "the paper's "
+    "figures:"
+)
+COMMAND = "chebact run clinical --data db-34-am.csv --preset dementiabank --select fp-34-am.csv"
+
+
+def clinical_section(results: Results) -> Section:
+    """What the clinical records show."""
+    rows = rows_of(results.of("clinical"))
+    title = "Voice recordings"
+    blocks: list[Block] = []
+    for index, table in enumerate(tables_of(rows).values()):
+        blocks += table_blocks(table, f"clinical-{index}")
+    if not rows:
+        blocks.append(Missing("Not run yet.", "chebact run clinical"))
+    if not any(is_dementiabank(row.values) for row in rows):
+        blocks.append(Missing(DEMENTIABANK, COMMAND))
+    if rows:
+        blocks.append(Words(("To run it again:",)))
+        blocks.append(Commands(("chebact run clinical", "chebact report clinical")))
+    lead = (
+        "Two classes of recordings, tested on people whom no network has met: every seed splits the subjects anew "
+        "into folds. "
+        "Networks of two widths with ReLU, tanh and CL-extrapolate, beside common classifiers."
+    )
+    return Section("clinical", title, tuple(blocks), lead)
+
+
+def table_blocks(rows: Sequence[Row], name: str) -> list[Block]:
+    """The sheets of one table, then its scores as intervals."""
+    blocks: list[Block] = [Words((f"{caption(rows)}.",))]
+    blocks += [as_table(sheet, f"{name}-sheet-{index}") for index, sheet in enumerate(sheets_of(rows))]
+    panels = tuple(score_panel(rows, metric, f"{name}-{metric}") for metric in METRICS)
+    known = " The published figures are orange." if is_dementiabank(rows[0].values) else ""
+    told = (
+        f"The same as intervals, in percent: dots are seeds, blue is their mean and deviation. Right is better.{known}"
+    )
+    blocks.append(Picture(f"{name}-scores", told, panels, SCORE_KEYS if known else SCORE_KEYS[:2]))
+    return blocks
+
+
+def as_table(sheet: Sheet, name: str) -> Table:
+    """A sheet of texts as a table that sorts by the first number of a cell."""
+    body = tuple(
+        tuple(Cell(text, sort=sort_key(text) if index else None) for index, text in enumerate(line))
+        for line in sheet.lines
+    )
+    return Table(name, f"{sheet.title}.", sheet.head, body)
+
+
+def sort_key(text: str) -> float | None:
+    """The first number in a text: a p-value below a bound sorts before the bound.
+
+    >>> sort_key("84.7 ± 0.8***"), sort_key("< 0.001"), sort_key("-")
+    (84.7, 0.0, None)
+    """
+    if text.startswith("<"):
+        return 0.0
+    found = re.match(r"[\d.,]+", text)
+    return float(found[0].replace(",", "")) if found else None

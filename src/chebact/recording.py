@@ -1,0 +1,135 @@
+"""What reaches the activations of a model: a bounded sample of their inputs, taken while the model runs."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from chebact.activations import _LearnedShape
+from chebact.checks import Interval, interval_of, whole_number
+
+__all__ = ["InputSample", "record_inputs"]
+
+SLOTS = 16  # calls that a sample is kept of
+
+
+class InputSample:
+    """Inputs that reached one module: random positions of a random choice of its calls, at most `points` a channel.
+
+    A call takes the place of another with the probability that makes all calls equally likely to be kept, so the
+    more calls there were, the less the next one costs.
+    """
+
+    def __init__(self, channel_dim: int, replicated: bool, points: int, seed: int) -> None:
+        self.channel_dim, self.replicated = channel_dim, replicated
+        self.calls = 0
+        self._slots = min(SLOTS, points)
+        self._rows = points // self._slots
+        self._kept: list[Tensor] = []
+        self._chance = random.Random(seed)
+        self._generator = torch.Generator().manual_seed(seed)
+
+    @property
+    def points(self) -> Tensor:
+        """The sample, on the CPU in float32 or float64: (points, channel), or (replica, points, channel)."""
+        if not self._kept:
+            raise ValueError(
+                "no input was recorded: run the model itself inside `with record_inputs(model)`, not a compiled "
+                "or transformed copy of it"
+            )
+        joined = torch.cat(self._kept, dim=1 if self.replicated else 0).cpu()
+        return joined if joined.dtype == torch.float64 else joined.float()
+
+    def outside(self, interval: Interval = (-1.0, 1.0)) -> Tensor:
+        """The share of the sample outside an interval, a channel: (channel,) or (replica, channel)."""
+        left, right = interval_of(interval)
+        points = self.points
+        return ((points < left) | (points > right)).to(points.dtype).mean(dim=-2)
+
+    def take_(self, x: Tensor) -> None:
+        """Look at the input of one call, and keep some of it or not."""
+        self.calls += 1
+        if len(self._kept) < self._slots:
+            self._kept.append(self._some_of(x))
+        elif (slot := int(self._chance.random() * self.calls)) < self._slots:
+            self._kept[slot] = self._some_of(x)
+
+    def _some_of(self, x: Tensor) -> Tensor:
+        """A copy of x at so many random positions, or at all where it has no more: (rows, channel), replicas first."""
+        x = x.detach()
+        first = 1 if self.replicated else 0
+        if x.dim() - first < 2:
+            x = x.unsqueeze(first)
+        axis = self.channel_dim + (first if self.channel_dim >= 0 else x.dim())
+        if x.numel() // max(1, x.shape[axis] * (x.shape[0] if first else 1)) <= self._rows:
+            rows = x.movedim(axis, -1)
+            return rows.reshape(*rows.shape[:first], -1, rows.shape[-1]).clone()
+        index: list[Any] = [slice(None)] * x.dim()
+        for place in range(first, x.dim()):
+            if place != axis:
+                drawn = torch.randint(x.shape[place], (self._rows,), generator=self._generator)
+                index[place] = drawn.to(x.device, non_blocking=True)
+        if not first:
+            return self._rows_first(x[tuple(index)], x.dim(), axis)
+        return torch.stack([self._rows_first(own[tuple(index[1:])], x.dim() - 1, axis - 1) for own in x])
+
+    def _rows_first(self, picked: Tensor, rank: int, axis: int) -> Tensor:
+        """Advanced indices that stand together behind the channels leave those in front: (channel, rows)."""
+        return picked.T if axis == 0 and rank > 1 else picked
+
+    def __repr__(self) -> str:
+        return f"InputSample(calls={self.calls})"
+
+
+@contextmanager
+def record_inputs(
+    model: nn.Module, *, modules: tuple[type[nn.Module], ...] = (), points: int = 2048, seed: int = 0
+) -> Iterator[dict[str, InputSample]]:
+    """Sample the inputs of a model's activations while the block lasts; the dict has one `InputSample` a module.
+
+    Args:
+        model: what is run inside the block. Its names of the modules are the keys.
+        modules: kinds of modules to record; the learned activations unless others are named, such as `(nn.ReLU,)`.
+            The channel axis of those is 1.
+        points: bound on the kept inputs of a channel.
+        seed: of the choice; torch's own generators are left alone.
+
+    >>> model = nn.Sequential(nn.Linear(8, 4), nn.ReLU())
+    >>> with record_inputs(model, modules=(nn.ReLU,)) as inputs:
+    ...     _ = model(torch.zeros(100, 8))
+    >>> inputs["1"].points.shape, inputs["1"].outside((-1.0, 1.0))
+    (torch.Size([100, 4]), tensor([0., 0., 0., 0.]))
+    """
+    if not isinstance(model, nn.Module):
+        raise TypeError(f"model must be a torch.nn.Module, but {type(model).__name__} came")
+    whole_number("points", points, least=1)
+    kinds = modules or (_LearnedShape,)
+    found = {name: part for name, part in model.named_modules() if isinstance(part, kinds)}
+    if not found:
+        wanted = ", ".join(kind.__name__ for kind in modules) or "learned activation (ChebyshevLagrange)"
+        raise ValueError(f"model has no {wanted}, so there is nothing to record; name others with modules=(...)")
+    samples = {
+        name: InputSample(getattr(part, "channel_dim", 1), getattr(part, "replicas", None) is not None, points, seed)
+        for name, part in found.items()
+    }
+    hooks = [part.register_forward_pre_hook(_hook(samples[name])) for name, part in found.items()]
+    try:
+        yield samples
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
+def _hook(sample: InputSample) -> Any:
+    def keep(_: nn.Module, inputs: tuple[Any, ...]) -> None:
+        if torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active():
+            return
+        if inputs and isinstance(inputs[0], Tensor) and inputs[0].dim():
+            sample.take_(inputs[0])
+
+    return keep

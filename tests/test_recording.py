@@ -1,0 +1,151 @@
+"""The recorder: what it keeps is what went in, each call is as likely to be kept, and nothing else changes."""
+
+import random
+import statistics
+import time
+
+import pytest
+import torch
+from scipy import stats
+from torch import nn
+
+import chebact
+from chebact.networks import ResidualMLP
+from chebact.recording import SLOTS, InputSample
+
+
+def recorded(module, *inputs, **choices):
+    with chebact.record_inputs(module, **choices) as samples:
+        for x in inputs:
+            module(x)
+    (sample,) = samples.values()
+    return sample
+
+
+@pytest.mark.parametrize(
+    ("shape", "channel_dim", "positions"),
+    [
+        ((7, 3), 1, 7),
+        ((500, 3), 1, None),
+        ((5, 3, 4, 6), 1, 120),
+        ((40, 3, 9, 9), 1, None),
+        ((30, 50, 3), -1, None),
+        ((3,), 1, 1),
+    ],
+)
+def test_every_column_holds_inputs_of_its_channel(shape, channel_dim, positions):
+    x = torch.arange(torch.Size(shape).numel(), dtype=torch.float64).reshape(shape)
+    sample = recorded(chebact.ChebyshevLagrange(3, channel_dim=channel_dim, dtype=torch.float64), x)
+    channels = x.movedim(channel_dim if len(shape) > 1 else 0, -1).reshape(-1, 3)
+    rows = {tuple(row) for row in channels.tolist()}
+    assert all(tuple(row) in rows for row in sample.points.tolist())  # whole positions, channels in their order
+    assert sample.points.shape[1] == 3
+    assert len(sample.points) == (positions or 2048 // SLOTS)
+    if positions is not None:  # all of them
+        assert sorted(sample.points.tolist()) == sorted(channels.tolist())
+
+
+@pytest.mark.parametrize("shape", [(2, 9, 3), (2, 400, 3), (2, 4, 3, 20, 20)])
+def test_replicas_are_kept_apart(shape):
+    x = torch.rand(shape) + torch.tensor([0.0, 10.0]).view(2, *[1] * (len(shape) - 1))
+    sample = recorded(chebact.ChebyshevLagrange(3, replicas=2), x)
+    assert sample.points.shape[0] == 2
+    assert sample.points.shape[2] == 3
+    assert sample.points[0].max() <= 1
+    assert sample.points[1].min() >= 10
+    assert sample.outside().tolist() == [[0.0] * 3, [1.0] * 3]
+
+
+def test_the_sample_is_bounded_and_every_call_equally_likely():
+    kept = []
+    for seed in range(300):
+        sample = InputSample(1, False, 64, seed)
+        for call in range(200):
+            sample.take_(torch.full((50, 1), float(call)))
+        assert sample.points.numel() == 64
+        kept += sample.points[:, 0].unique().tolist()
+    counts = torch.histc(torch.tensor(kept), 10, 0, 200)
+    assert stats.chisquare(counts.numpy()).pvalue > 1e-3
+
+
+def test_the_share_outside_is_counted():
+    x = torch.tensor([[-2.0, 0.0], [0.5, 0.0], [1.5, 0.0], [1.0, 3.0]])
+    sample = recorded(chebact.ChebyshevLagrange(2), x)
+    assert sample.outside().tolist() == [0.5, 0.25]
+    assert sample.outside((-3.0, 1.2)).tolist() == [0.25, 0.25]
+
+
+def test_nothing_else_changes():
+    network, x = ResidualMLP(3), torch.randn(64, 3)
+    before = network(x)
+    state, chance = torch.get_rng_state(), random.getstate()
+    with chebact.record_inputs(network) as samples:
+        inside = network(x)
+    assert torch.equal(before, inside)
+    assert torch.equal(torch.get_rng_state(), state)
+    assert random.getstate() == chance
+    assert sorted(samples) == ["blocks.0.0", "blocks.1.0", "blocks.2.0", "last_activation"]
+    assert not samples["last_activation"].points.requires_grad
+    with pytest.raises(RuntimeError, match="stop"), chebact.record_inputs(network):
+        raise RuntimeError("stop")
+    assert not any(part._forward_pre_hooks for part in network.modules())
+
+
+def test_one_seed_gives_one_sample():
+    x = torch.randn(40, 3, 8, 8)
+    one, same, other = (recorded(chebact.ChebyshevLagrange(3), x, seed=seed).points for seed in (1, 1, 2))
+    assert torch.equal(one, same)
+    assert not torch.equal(one, other)
+
+
+def test_other_modules_can_be_named_and_in_place_ones_are_seen_before():
+    network = nn.Sequential(nn.Identity(), nn.ReLU(inplace=True))
+    sample = recorded(network, torch.full((4, 2), -3.0), modules=(nn.ReLU,))
+    assert (sample.points == -3).all()
+
+
+def test_low_precision_is_kept_and_read_as_float32():
+    sample = recorded(chebact.ChebyshevLagrange(2), torch.tensor([[0.5, -0.25]], dtype=torch.bfloat16))
+    assert sample.points.dtype == torch.float32
+    assert sample.points.tolist() == [[0.5, -0.25]]
+
+
+def test_what_cannot_be_recorded_gets_a_sentence():
+    with pytest.raises(ValueError, match="no learned activation"), chebact.record_inputs(nn.Linear(2, 2)):
+        pass
+    with pytest.raises(ValueError, match="no ReLU"), chebact.record_inputs(nn.Tanh(), modules=(nn.ReLU,)):
+        pass
+    with pytest.raises(TypeError, match="list came"), chebact.record_inputs([]):
+        pass
+    with pytest.raises(ValueError, match="points must be at least 1"):
+        recorded(chebact.ChebyshevLagrange(2), points=0)
+    with pytest.raises(ValueError, match="no input was recorded"):
+        _ = recorded(chebact.ChebyshevLagrange(2)).points
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["small", "images"])
+def test_recording_costs_less_than_a_twentieth_of_a_step(kind):
+    """Rounds with and without it in turn, so that both meet the same machine; the median of the ratios counts."""
+    if kind == "small":
+        network, x, steps = ResidualMLP(3), torch.randn(32, 3), 200
+    else:
+        convolutions = [nn.Conv2d(64, 64, 3, padding=1), chebact.ChebyshevLagrange(64)] * 2
+        network, x, steps = nn.Sequential(nn.Conv2d(3, 64, 3), *convolutions), torch.randn(64, 3, 18, 18), 20
+    optimizer = torch.optim.SGD(network.parameters(), lr=1e-4)
+
+    def seconds():
+        start = time.process_time()
+        for _ in range(steps):
+            optimizer.zero_grad()
+            network(x).abs().mean().backward()
+            optimizer.step()
+        return time.process_time() - start
+
+    seconds()
+    ratios = []
+    for _ in range(9):
+        plain = seconds()
+        with chebact.record_inputs(network):
+            ratios.append(seconds() / plain)
+    assert statistics.median(ratios) < 1.05, ratios
