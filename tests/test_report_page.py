@@ -227,13 +227,14 @@ def test_differences_are_told_and_coloured(cell, shown):
 
 
 def test_exceptions_get_the_reason_that_their_seeds_show():
-    near = [0.1] * 8 + [0.9, 0.9]
-    assert "The median of our seeds, 0.1000, is within: 2 poor seeds" in explain(row(0.26), near)
-    assert "One seed of 10 left the finite numbers" in explain(row(0.1, nan=1), [0.1] * 9 + [None])
-    assert "mean 0.1000, which is within" in explain(row(0.1, nan=1), [0.1] * 9 + [None])
-    assert "polynomial on all reals" in explain(row(0.1, nan=2, model="wcp"), [0.1] * 8 + [None] * 2)
-    assert "another recipe" in explain(row(0.3, recipes="paper", dataset="jump"), [0.3] * 10)
-    assert "10 of 10" in explain(row(0.3), [0.3] * 10)
+    assert "The median of our seeds, 0.1000, is within: 2 poor seeds" in explain(
+        row(0.26, values=(*[0.1] * 8, 0.9, 0.9))
+    )
+    assert "One seed of 10 left the finite numbers" in explain(row(0.1, nan=1, values=(*[0.1] * 9, None)))
+    assert "mean 0.1000, which is within" in explain(row(0.1, nan=1, values=(*[0.1] * 9, None)))
+    assert "polynomial on all reals" in explain(row(0.1, nan=2, model="wcp", values=(*[0.1] * 8, None, None)))
+    assert "another recipe" in explain(row(0.3, recipes="paper", dataset="jump", values=(0.3,) * 10))
+    assert "10 of 10" in explain(row(0.3, values=(0.3,) * 10))
     assert standard_errors(row(0.13)) == pytest.approx(0.03 / math.sqrt(0.01**2 / 10 + 0.01**2 / 10))
 
 

@@ -12,8 +12,9 @@ from chebact.lab import LabError
 from chebact.lab.cli import run_command
 from chebact.lab.commands.synthetic import sections_of
 from chebact.lab.published import COLUMNS, SYNTHETIC, published
-from chebact.lab.report.agreement import agreement_of, as_lines
+from chebact.lab.report.agreement import agreement_of
 from chebact.lab.report.documents import filled, update_document
+from chebact.lab.report.explanations import as_lines
 from chebact.lab.report.synthetic import Row, as_csv, as_json, marks, rows_of, tables_of
 from chebact.lab.report.synthetic_tables import as_markdown
 from chebact.lab.store import Record, records_under, write_record

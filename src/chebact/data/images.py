@@ -16,7 +16,7 @@ from chebact.data.image_files import FILES, DataError, read_cifar, read_idx, rea
 __all__ = ["IMAGE_DATASETS", "ImageDataset", "ImageSet", "data_folder", "load_images"]
 
 Part = Literal["train", "test"]
-DIGITS_TRAIN = 1437  # four fifths of 1797, in scikit-learn's order: the others are by other hands
+DIGITS_TRAIN = 1437  # four fifths of 1797, in scikit-learn's order, which is not shuffled
 
 
 @dataclass(frozen=True)

@@ -142,7 +142,7 @@ def report(
     update: Annotated[tuple[Path, ...], Several] = (),
     output: Path | None = None,
 ) -> None:
-    """Show what the image records give: accuracy, the test against ReLU, time an epoch, beside the paper's; also a page.
+    """Show what the image records give: accuracy, the test against ReLU, time an epoch, beside the paper's; the page.
 
     Parameters
     ----------

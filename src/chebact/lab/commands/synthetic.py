@@ -15,8 +15,9 @@ from chebact.lab import LabError
 from chebact.lab.commands.report import PAGE, write_page
 from chebact.lab.experiments.synthetic import SyntheticRequest, run_synthetic
 from chebact.lab.progress import show_progress
-from chebact.lab.report.agreement import agreement_of, as_lines
+from chebact.lab.report.agreement import agreement_of
 from chebact.lab.report.documents import update_document
+from chebact.lab.report.explanations import as_lines
 from chebact.lab.report.results import read_results
 from chebact.lab.report.synthetic import Row, as_csv, as_json, rows_of, tables_of
 from chebact.lab.report.synthetic_tables import LEGEND, as_markdown, as_tables, caption

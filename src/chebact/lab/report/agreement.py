@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from chebact.lab.published import SEEDS
 from chebact.lab.report.synthetic import Row, marks, tables_of
 
-__all__ = ["Agreement", "agreement_of", "as_lines", "has_mean", "where"]
+__all__ = ["Agreement", "agreement_of", "exception", "has_mean", "where"]
 
 DEVIATIONS = 2.0
 EXPLODED = 8  # of ten published seeds
@@ -68,36 +67,14 @@ def times_best(rows: Sequence[Row], *, of_paper: bool) -> int:
     return sum(mark == "best" for table in marked for (model, _), mark in table.items() if model == SUBJECT)
 
 
-def as_lines(agreement: Agreement) -> list[str]:
-    """The comparison in sentences, one exception a line."""
-    near, printed = agreement.near, len(agreement.near) + len(agreement.far)
-    own = [row for row in [*near, *agreement.far] if row.model == SUBJECT]
-    own_near = sum(row in near for row in own)
-    blown = len(agreement.exploded) + len(agreement.held)
-    lines = [
-        f"- Within two of the paper's deviations of its mean, or better: {len(near)} of {printed} cells, by the mean of"
-        f" the seeds that stayed finite; in {len(agreement.lost)} of these some of our seeds turned NaN and none of the"
-        " paper's.",
-        f"- CL-extrapolate alone: {own_near} of {len(own)}; among the two best in {agreement.best} columns, models with"
-        f" any NaN aside (in the paper in {agreement.paper_best}), in {agreement.best_finite} by the means of the seeds"
-        " that stayed finite.",
-        f"- Of the {blown} cells where the paper has {EXPLODED} or more NaN of {SEEDS}, most of ours are NaN in"
-        f" {len(agreement.exploded)}.",
-    ]
-    lines += [f"- Exception: {where(row)}: {exception(row)}." for row in [*agreement.far, *agreement.lost]]
-    lines += [
-        f"- No explosion: {where(row)}: {row.nan}/{row.seeds} NaN, published {row.paper_nan}/{SEEDS}."
-        for row in agreement.held
-    ]
-    return lines
-
-
 def where(row: Row) -> str:
+    """Which cell it is."""
     """The cell's place in words."""
     return f"{row.model} on {row.dataset} at {row.noise:g}"
 
 
 def exception(row: Row) -> str:
+    """Our cell beside the published one, and how far apart they are."""
     published = f"published {row.paper_mean} ± {row.paper_std}"
     if row.mean is None or row.paper_mean is None or row.paper_std is None:
         return f"{row.nan}/{row.seeds} NaN, {published}"

@@ -7,23 +7,50 @@ import statistics
 from collections.abc import Sequence
 
 from chebact.lab.published import SEEDS
-from chebact.lab.report.agreement import DEVIATIONS
+from chebact.lab.report.agreement import DEVIATIONS, EXPLODED, SUBJECT, Agreement, exception, where
 from chebact.lab.report.synthetic import Row
 
-__all__ = ["explain", "explain_held"]
+__all__ = ["as_lines", "explain", "explain_held"]
 
 OTHER_RECIPE = ("arrhenius", "jump", "step")  # their paper and released recipes differ
 UNBOUNDED = ("cubic", "cl", "wcp")  # polynomials on all reals
 STABLE = 3.0  # standard errors from which a difference is not put down to the choice of seeds
 
 
-def explain(row: Row, values: Sequence[float | None]) -> str:
-    """A sentence about a cell that is not within two of the paper's deviations; `values` are the RMSE of its seeds."""
+def as_lines(agreement: Agreement) -> list[str]:
+    """The comparison in sentences, one exception a line, with what explains it."""
+    near, printed = agreement.near, len(agreement.near) + len(agreement.far)
+    own = [row for row in [*near, *agreement.far] if row.model == SUBJECT]
+    own_near = sum(row in near for row in own)
+    blown = len(agreement.exploded) + len(agreement.held)
+    lines = [
+        f"- Within two of the paper's deviations of its mean, or better: {len(near)} of {printed} cells, by the mean of"
+        f" the seeds that stayed finite; in {len(agreement.lost)} of these some of our seeds turned NaN and none of the"
+        " paper's.",
+        f"- CL-extrapolate alone: {own_near} of {len(own)}; among the two best in {agreement.best} columns, models with"
+        f" any NaN aside (in the paper in {agreement.paper_best}), in {agreement.best_finite} by the means of the seeds"
+        " that stayed finite.",
+        f"- Of the {blown} cells where the paper has {EXPLODED} or more NaN of {SEEDS}, most of ours are NaN in"
+        f" {len(agreement.exploded)}.",
+    ]
+    lines += [
+        f"- Exception: {where(row)}: {exception(row)}. {explain(row)}" for row in [*agreement.far, *agreement.lost]
+    ]
+    lines += [
+        f"- No explosion: {where(row)}: {row.nan}/{row.seeds} NaN, published {row.paper_nan}/{SEEDS}."
+        f" {explain_held(row)}"
+        for row in agreement.held
+    ]
+    return lines
+
+
+def explain(row: Row) -> str:
+    """A sentence about a cell that is not within two of the paper's deviations."""
     assert row.paper_mean is not None
     assert row.paper_std is not None
     if row.recipes == "paper" and row.dataset in OTHER_RECIPE:
         return "The published figure was made with another recipe of this data set, so the two are not alike."
-    finite = [value for value in values if value is not None]
+    finite = [value for value in row.values if value is not None]
     limit = row.paper_mean + DEVIATIONS * row.paper_std
     if row.nan:
         return nan_sentence(row, finite, limit)
@@ -35,13 +62,12 @@ def explain(row: Row, values: Sequence[float | None]) -> str:
     if errors < STABLE:
         return (
             f"Our seeds spread by {row.std:.4f}, the published ones by {row.paper_std:g}: the means are {errors:.1f} "
-            "standard "
-            "errors apart, which the choice of seeds can do."
+            "standard errors "
+            "apart, which the choice of seeds can do."
         )
     return (
-        f"Most of our seeds ({above} of {row.seeds}) lie above, {errors:.1f} standard errors apart: a difference "
-        "that stays. "
-        "The published first weights and order of the data are not known, only their distribution."
+        f"Most of our seeds ({above} of {row.seeds}) lie above, {errors:.1f} standard errors apart: a difference that "
+        "stays. The published first weights and order of the data are not known, only their distribution."
     )
 
 

@@ -73,7 +73,7 @@ def form_blocks(records: Sequence[Record], form: str) -> list[Block]:
     blocks: list[Block] = [*missing(records, form), *pictures.shapes_blocks(records, form)]
     for (_, noise), table in tables_of(rows).items():
         blocks.append(rmse_table(table, form, noise))
-    blocks.append(exceptions(rows, records, form))
+    blocks.append(exceptions(rows, form))
     blocks += pictures.all_pictures(records, form)
     return blocks
 
@@ -141,22 +141,16 @@ def comparison(row: Row) -> tuple[str, Tone]:
     return f"{round(away, 1) + 0.0:+.1f}".replace("-", "−"), tone
 
 
-def exceptions(rows: Sequence[Row], records: Sequence[Record], form: str) -> Block:
+def exceptions(rows: Sequence[Row], form: str) -> Block:
     """Every cell that does not agree, with a reason as far as the records tell one."""
     agreement = agreement_of(rows)
-    seeds = {key_of(record): [seed["rmse"] for seed in record.results["seeds"]] for record in records}
     lines = []
     for row in [*agreement.far, *agreement.lost]:
         shown = f"{ours(row)}, published {theirs(row).strip('()')}"
-        values = seeds[row.model, row.dataset, row.noise]
-        lines.append(f"{where(row)}: {shown}. {explain(row, values)}")
+        lines.append(f"{where(row)}: {shown}. {explain(row)}")
     lines += [
         f"{where(row)}: {ours(row)}, published {theirs(row).strip('()')}. {explain_held(row)}" for row in agreement.held
     ]
     if not lines:
         return Words((f"No exceptions: every cell of the {form} recipes agrees with the published one.",))
     return Fold(f"The {len(lines)} exceptions, explained", (Words(items=tuple(lines)),))
-
-
-def key_of(record: Record) -> tuple[str, str, float]:
-    return record.spec["model"], record.spec["dataset"], record.spec["noise"]

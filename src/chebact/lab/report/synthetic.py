@@ -7,7 +7,7 @@ import io
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
-from typing import Literal
+from typing import Any, Literal
 
 from chebact.data.synthetic import DATASETS
 from chebact.lab.published import SYNTHETIC, published
@@ -23,8 +23,9 @@ BEST, WORST = 2, 4  # how many of a column the paper marks at either end
 
 @dataclass(frozen=True)
 class Row:
-    """One cell. `mean` and `std` are over the seeds that stayed finite; `paper_*` is None where the paper has no
-    cell.
+    """One cell. `mean` and `std` are over the seeds that stayed finite; `paper_*` is None where the paper has no cell.
+
+    `values` are the RMSE of the seeds, None for NaN; they are not part of the exported rows.
     """
 
     model: str
@@ -38,6 +39,11 @@ class Row:
     paper_mean: float | None
     paper_std: float | None
     paper_nan: int | None
+    values: tuple[float | None, ...] = ()
+
+    def exported(self) -> dict[str, Any]:
+        """The cell as plain data."""
+        return {name: value for name, value in asdict(self).items() if name != "values"}
 
 
 def rows_of(records: Iterable[Record]) -> list[Row]:
@@ -48,11 +54,12 @@ def rows_of(records: Iterable[Record]) -> list[Row]:
 
 
 def row_of(record: Record) -> Row:
-    spec, ours = record.spec, summarize(seed["rmse"] for seed in record.results["seeds"])
+    spec, values = record.spec, tuple(seed["rmse"] for seed in record.results["seeds"])
+    ours = summarize(values)
     cell = published(spec["model"], spec["dataset"], spec["noise"])
-    theirs = (None, None, None) if cell is None else (cell.mean, cell.std, cell.nan)
+    mean, std, nan = (None, None, None) if cell is None else (cell.mean, cell.std, cell.nan)
     where = (spec["model"], spec["dataset"], spec["noise"], spec["recipes"])
-    return Row(*where, ours.seeds, ours.mean, ours.std, ours.nan, *theirs)
+    return Row(*where, ours.seeds, ours.mean, ours.std, ours.nan, mean, std, nan, values)
 
 
 def tables_of(rows: Iterable[Row]) -> dict[tuple[str, float], list[Row]]:
@@ -65,15 +72,15 @@ def tables_of(rows: Iterable[Row]) -> dict[tuple[str, float], list[Row]]:
 
 def as_json(rows: Sequence[Row]) -> str:
     """A JSON list, one object a row, null where there is nothing."""
-    return json.dumps([asdict(row) for row in rows], indent=1, allow_nan=False) + "\n"
+    return json.dumps([row.exported() for row in rows], indent=1, allow_nan=False) + "\n"
 
 
 def as_csv(rows: Sequence[Row]) -> str:
     """Comma-separated rows under a line of names, empty where there is nothing."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(field.name for field in fields(Row))
-    writer.writerows(asdict(row).values() for row in rows)
+    writer.writerow(field.name for field in fields(Row) if field.name != "values")
+    writer.writerows(row.exported().values() for row in rows)
     return text.getvalue()
 
 
