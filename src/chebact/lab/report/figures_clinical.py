@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from chebact.lab.baselines import MAJORITY
 from chebact.lab.classification import METRICS
 from chebact.lab.report.clinical import Row
 from chebact.lab.report.clinical_tables import title_of
@@ -22,7 +23,7 @@ SCORE_KEYS = (
 
 def score_panel(rows: Sequence[Row], metric: str, name: str) -> Panel:
     """A row a model: its seeds, their mean and deviation, and the published figure where there is one."""
-    shown = [row for row in rows if row.values[metric] is not None and 0 < row.values[metric] < 100]
+    shown = [row for row in rows if row.values[metric] is not None and row.model != MAJORITY]  # it is in the table
     labels = [title_of(row.model) + ("" if row.width is None else f", {row.width}") for row in shown]
     said = []
     with canvas(WIDTH, 66 + ROW * max(1, len(shown)), margins=(132, 12, 32, 26)) as axes:
