@@ -284,7 +284,7 @@ def test_a_bad_cell_is_named_by_row_and_column(table, command):
 
 
 def test_report_errors(tmp_path, table, command):
-    assert "run the experiment first" in command("report", "clinical", "--results", tmp_path / "none")[2]
+    assert "run an experiment first" in command("report", "clinical", "--results", tmp_path / "none")[2]
     (tmp_path / "empty").mkdir()
     assert "no clinical records" in command("report", "clinical", "--results", tmp_path / "empty")[2]
     command(*own(table, "--models", "tanh", "--baselines", "none"))

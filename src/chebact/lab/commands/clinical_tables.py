@@ -72,6 +72,7 @@ def tables_asked(options: TableOptions) -> tuple[Recordings, Recordings | None]:
     if options.data is None:
         about = ("preset", "name", *COLUMNS, "drop")
         given = [f"--{each}" for each in about if getattr(options, each)]
+        given += ["--two-labels"] * (options.two_labels != "refuse")
         if given:
             raise LabError(f"{', '.join(given)} says something about a table: name the file with --data")
         return generated(options.features, options.select)
