@@ -48,7 +48,7 @@ def rows_of(records: Iterable[Record], against: str = REFERENCE) -> list[Row]:
 def place(row: Row) -> tuple[Any, ...]:
     kind = 0 if row.model == MAJORITY else 2 if row.model in BASELINES else 1
     table = (not row.generated, row.data, row.labels == "shuffled")
-    return (*table, kind, row.shortcut or "", row.width or 0, *order_of(row.model))
+    return (*table, kind, row.shortcut == "add", row.width or 0, *order_of(row.model))
 
 
 def order_of(model: str) -> tuple[int, str]:

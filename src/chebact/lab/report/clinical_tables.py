@@ -44,7 +44,7 @@ def caption(rows: Sequence[Row]) -> str:
     join = f", shortcut and residual: {joins.pop()}" if joins else ""
     size = f"{row.recordings} recordings of {row.subjects} subjects"
     features = f"{row.features} features" + ("" if row.choice == "all" else f" ({row.choice})")
-    epochs = next((f", {each.epochs} epochs" for each in rows if each.epochs is not None), "")
+    epochs = next((f", epochs: {each.epochs}" for each in rows if each.epochs is not None), "")
     return (
         f"{kind}{labels}: {size}, {features}; {row.seeds} seeds of {row.folds} folds{epochs}{join}; "
         f"digest of the table {row.spec['digest']}"
