@@ -257,6 +257,7 @@ def test_the_dementiabank_preset_stands_beside_the_published_figures(tmp_path, c
         (["--select", "nothing.csv"], ["nothing.csv", "No such file"]),
         (["--name", "a/b"], ["'a/b'", "--name"]),
         (["--name", "generated"], ["'generated'"]),
+        (["--name", "a" * 101], ["100 at most"]),
         (["--models", "none", "--baselines", "none"], ["nothing is asked for"]),
         (["--labels", "mixed"], ["mixed", "shuffled"]),
     ],
