@@ -214,8 +214,8 @@ def dementiabank(tmp_path):
     from chebact.data.clinical_features import PAPER_FEATURES
 
     random, lines = np.random.default_rng(3), [",".join(["original_subject_id", "diagnoses", *PAPER_FEATURES])]
-    for row in range(40):
-        diagnosis = ("ad", "hc", "ad", "hc", "mci")[row % 5]
+    for row in range(415):
+        diagnosis = "ad" if row < 178 else "hc" if row < 407 else "mci"
         cells = [f"{v:.4f}" for v in random.standard_normal(66) + (diagnosis == "ad")]
         lines.append(",".join([f"s{row}", f'"[{{""name"": ""{diagnosis}""}}]"', *cells]))
     path = tmp_path / "db-34-am.csv"
@@ -228,7 +228,7 @@ def test_the_dementiabank_preset_stands_beside_the_published_figures(tmp_path, c
     words = ["--data", dementiabank(tmp_path), "--preset", "dementiabank", *settings, "--baselines", "svm"]
     code, _, shown = command("run", "clinical", *words, "--workers", "1", "--results", tmp_path / "r")
     assert code == 0, shown
-    assert "32 recordings of 32 subjects, 66 features; left out: 8 recordings of other diagnoses" in " ".join(
+    assert "407 recordings of 407 subjects, 66 features; left out: 8 recordings of other diagnoses" in " ".join(
         shown.split()
     )
     code, shown, _ = command("report", "clinical", "--results", tmp_path / "r", "--json", tmp_path / "rows.json")
@@ -257,6 +257,7 @@ def test_the_dementiabank_preset_stands_beside_the_published_figures(tmp_path, c
         (["--select", "nothing.csv"], ["nothing.csv", "No such file"]),
         (["--name", "a/b"], ["'a/b'", "--name"]),
         (["--name", "generated"], ["'generated'"]),
+        (["--name", "a" * 101], ["100 at most"]),
         (["--models", "none", "--baselines", "none"], ["nothing is asked for"]),
         (["--labels", "mixed"], ["mixed", "shuffled"]),
     ],
@@ -284,7 +285,7 @@ def test_a_bad_cell_is_named_by_row_and_column(table, command):
 
 
 def test_report_errors(tmp_path, table, command):
-    assert "run the experiment first" in command("report", "clinical", "--results", tmp_path / "none")[2]
+    assert "run an experiment first" in command("report", "clinical", "--results", tmp_path / "none")[2]
     (tmp_path / "empty").mkdir()
     assert "no clinical records" in command("report", "clinical", "--results", tmp_path / "empty")[2]
     command(*own(table, "--models", "tanh", "--baselines", "none"))

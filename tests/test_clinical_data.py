@@ -1,13 +1,17 @@
 """Tables of recordings: what is read, what is left out, and every error by its row and column."""
 
 import json
+import time
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy import stats
 
 from chebact.data.clinical import PRESETS, Columns, DataError, preset, read_recordings
+from chebact.data.clinical_alike import in_common
+from chebact.data.clinical_cells import number_of
 from chebact.data.clinical_cohorts import SIGNAL, generated_choice_cohort, generated_cohort
 from chebact.data.clinical_features import PAPER_FEATURES
 
@@ -86,6 +90,14 @@ def test_the_dementiabank_preset_takes_its_66_of_many(read):
         ("who,ill,a\nann,yes,inf\nbob,no,1\n", {}, ["row 2", "'a'", "'inf'", "finite"]),
         ("who,ill,a\nann,yes,1_0\nbob,no,1\n", {}, ["row 2", "'1_0'"]),
         ("who,ill,a\nann,yes,1e999\nbob,no,1\n", {}, ["row 2", "'1e999'", "finite"]),
+        ("who,ill,a\nann,yes,1\nbob,no,-3.5e38\n", {}, ["row 3", "'a'", "-3.5e+38", "single precision"]),
+        ("who,ill,a b\nann,yes,1e-200\nbob,no,3e-200\n", {}, ["'a b'", "1e-150", "--drop 'a b'"]),
+        ("who,ill,a\nann,yes,1\nNA,no,2\n", {}, ["row 3", "'who'", "subject is missing", "'NA'"]),
+        ("who,ill,a\nann,yes,1\nbob,none,2\n", {}, ["row 3", "'ill'", "label is missing", "'none'", "--negative"]),
+        ("who,ill,a\nann,yes,1\nbob,?,2\n", {"negative": ("no",)}, ["row 3", "'ill'", "label is missing"]),
+        ("who,ill,a\nann,yes,1\nbob,no,2\n", {"negative": ("no", "yes")}, ["'yes'", "both positive and negative"]),
+        ("who,ill,a\nann,yes,1\nbob,no,2\n", {"subject": "ill"}, ["'ill'", "both the subject and the label"]),
+        ("who,ill,a,a b\nann,yes,1,1\nbob,no,2,2\n", {}, ["'a' and 'a b'", "--drop 'a b'"]),
         ("who,ill,a\nann,yes,1\nbob,no\n", {}, ["row 3", "2 cells", "3"]),
         ("who,ill,a\nann,yes,1\n\n,no,2\n", {}, ["row 4", "'who'", "subject is missing"]),
         ("who,ill,a\nann,yes,1\nbob,,2\n", {}, ["row 3", "'ill'", "label is missing"]),
@@ -181,3 +193,67 @@ def test_66_features_carry_signal_and_the_others_none():
     assert (p[signal] < 0.05).mean() > 0.8
     assert 0.05 < (means[~signal] < 0.1).mean() < 0.15
     assert stats.kstest(means[~signal], "uniform").pvalue > 0.001
+
+
+def test_columns_without_a_name_are_left_out(read, tmp_path):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"who": ["a", "b", "c"], "ill": ["no", "no", "yes"], "pause": [0.1, 0.2, 0.3]})
+    once = read(frame.to_csv())
+    assert once.features == ("pause",)
+    assert once.left_out == ("1 column without a name: number 1",)
+    (tmp_path / "once.csv").write_text(frame.to_csv())
+    twice = read(pandas.read_csv(tmp_path / "once.csv").to_csv())
+    assert twice.features == ("pause",)
+    assert twice.left_out == ("2 columns without a name: number 1, 2",)
+    assert once.digest == read(frame.to_csv(index=False)).digest
+
+
+def test_words_for_nothing_may_be_labels_where_they_are_asked_for(read):
+    text = "who,ill,a\nann,yes,1\nbob,none,2\n"
+    assert read(text, negative=("none",)).y.tolist() == [1, 0]
+    assert read(text, positive="none").y.tolist() == [0, 1]
+
+
+def test_numbers_of_all_sizes_that_can_be_scaled(read):
+    """As they are: p-values near zero beside ordinary numbers, and the largest of single precision."""
+    table = read("who,ill,a,b\nann,yes,1e-300,3.4028234e38\nbob,no,0.5,1\n")
+    np.testing.assert_array_equal(table.x, [[1e-300, 3.4028234e38], [0.5, 1]])
+
+
+def test_long_cells_are_read_in_no_time():
+    for cell in ("1" * 200_000 + "x", "." + "1" * 200_000 + "x"):
+        start = time.perf_counter()
+        with pytest.raises(DataError, match="row 2"):
+            number_of(Path("a.csv"), 2, "a", cell)
+        assert time.perf_counter() - start < 2
+    for text in ("1", "1.", ".5", "-1.5e-3", "+2E5", "007"):
+        assert number_of(Path("a.csv"), 2, "a", text) == float(text)
+    for text in (".", "1..2", "1e", "e5", "1.5.2", "--1"):
+        with pytest.raises(DataError):
+            number_of(Path("a.csv"), 2, "a", text)
+
+
+def test_equal_recordings_of_two_subjects_are_told(read):
+    assert read(GOOD).remarks == ()
+    assert read(GOOD.replace("0.7,1e1", "0.5,3")).remarks == ()  # of one subject
+    (remark,) = read(GOOD + "cy,no,0.5,3\n").remarks
+    assert remark.startswith("2 recordings with all numbers of another subject's ('ann' and 'cy'")
+
+
+def drawn(seed, values, recordings=60):
+    random = np.random.default_rng(seed)
+    return random.integers(0, values, (recordings, 2)).astype(float), [str(each // 2) for each in range(recordings)]
+
+
+def test_recordings_in_common_and_what_chance_gives():
+    for seed in range(20):  # two honest cohorts of features with few values
+        shared = in_common(*drawn(seed, 6), *drawn(100 + seed, 6))
+        assert shared.count > 0
+        assert shared.chance
+    assert in_common(*drawn(0, 10**6), *drawn(1, 10**6)).count == 0
+    for values in (6, 30, 10**6):  # a cohort and itself, in another order
+        x, subjects = drawn(0, values)
+        assert not in_common(x, subjects, x[::-1], subjects[::-1]).chance
+    (x, subjects), (y, others) = drawn(0, 40), drawn(1, 40)  # half of the second taken from the first
+    y[:30] = x[:30]
+    assert not in_common(x, subjects, y, others).chance

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import re
+import shlex
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,12 +19,25 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from chebact.data.clinical_cells import DataError, label_of, number_of
+from chebact.data.clinical_alike import twins
+from chebact.data.clinical_cells import DataError, is_missing, label_of, number_of
 from chebact.data.clinical_features import PAPER_FEATURES
 
-__all__ = ["PRESETS", "Columns", "DataError", "Recordings", "TwoLabels", "preset", "read_recordings", "rows_of"]
+__all__ = [
+    "PRESETS",
+    "SMALLEST",
+    "Columns",
+    "DataError",
+    "Recordings",
+    "TwoLabels",
+    "preset",
+    "read_recordings",
+    "rows_of",
+]
 
 TwoLabels = Literal["refuse", "keep", "drop"]
+UNNAMED = re.compile(r"(Unnamed: \d+)?")  # the second is what pandas calls a column without a name
+SMALLEST = 1e-150  # deviation of a column: the squares of smaller ones are lost
 Row = tuple[int, list[str]]  # its number in the file, and its cells
 
 
@@ -32,8 +47,8 @@ class Columns:
 
     Recordings whose label is `positive` are class 1. `negative` lists the labels of class 0, and recordings of any
     other are left out; without it, there must be just one other label. `features` names the columns to learn from;
-    without it, all but `subject`, `label` and `drop`. `two_labels` says what becomes of a subject whose recordings
-    have both labels.
+    without it, all that have a name but `subject`, `label` and `drop`. `two_labels` says what becomes of a subject
+    whose recordings have both labels.
     """
 
     subject: str
@@ -74,7 +89,8 @@ def preset(name: str) -> Columns:
 class Recordings:
     """A table in memory: x (recording, feature), y (recording,) of 0 and 1, one subject a recording.
 
-    `left_out` says in words what of the file is not there. `generated` is True for data that nobody recorded.
+    `left_out` says in words what of the file is not there, `remarks` what is strange in it. `generated` is True for
+    data that nobody recorded.
 
     >>> table = Recordings("two", np.zeros((2, 1)), np.array([0, 1]), ("a", "b"), ("pause",))
     >>> table.size, table.positive
@@ -88,6 +104,7 @@ class Recordings:
     features: tuple[str, ...]
     left_out: tuple[str, ...] = ()
     generated: bool = False
+    remarks: tuple[str, ...] = ()
 
     @property
     def size(self) -> tuple[int, int]:
@@ -134,19 +151,28 @@ def read_recordings(path: Path | str, columns: Columns, *, name: str | None = No
     kept, labels, other = labelled(path, header, rows, columns)
     subjects = subjects_of(path, header, kept, columns)
     kept, labels, subjects, mixed = one_label_each(path, kept, labels, subjects, columns.two_labels)
-    wanted = columns.features or [each for each in header if each not in around(columns)]
-    x, missing = numbers_of(path, header, kept, [each for each in wanted if each not in columns.drop])
+    wanted, unnamed = features_of(header, columns)
+    x, missing = numbers_of(path, header, kept, wanted)
     names = tuple(x)
     if not names:
         raise DataError(f"{path} has no column without missing values to learn from")
     table = np.array([x[each] for each in names], dtype=np.float64).T.copy()
     check_duplicates(path, table, names)
-    notes = (*other, *mixed, *missing)
-    return Recordings(name or path.stem, table, np.array(labels, dtype=np.int64), tuple(subjects), names, notes)
+    check_deviations(path, table, names)
+    y, notes, remarks = np.array(labels, dtype=np.int64), (*other, *mixed, *unnamed, *missing), twins(table, subjects)
+    return Recordings(name or path.stem, table, y, tuple(subjects), names, notes, remarks=remarks)
 
 
-def around(columns: Columns) -> set[str]:
-    return {columns.subject, columns.label, *columns.drop}
+def features_of(header: Sequence[str], columns: Columns) -> tuple[list[str], list[str]]:
+    """The columns to learn from, and in words those that have no name: a number of the row, as `to_csv` of pandas
+    writes it, may give the label away.
+    """
+    if columns.features:
+        return [each for each in columns.features if each not in columns.drop], []
+    free = [each for each in header if each not in (columns.subject, columns.label, *columns.drop)]
+    unnamed = [str(place) for place, each in enumerate(header, 1) if each in free and UNNAMED.fullmatch(each)]
+    note = [f"{counted(len(unnamed), 'column')} without a name: number {', '.join(unnamed)}"] if unnamed else []
+    return [each for each in free if not UNNAMED.fullmatch(each)], note
 
 
 def rows_of(path: Path) -> tuple[list[str], list[Row]]:
@@ -169,7 +195,7 @@ def rows_of(path: Path) -> tuple[list[str], list[Row]]:
 
 def check_header(path: Path, header: Sequence[str], columns: Columns) -> None:
     """Each name once, and all that are asked for."""
-    twice = [each for position, each in enumerate(header) if each in header[:position]]
+    twice = [each for position, each in enumerate(header) if each and each in header[:position]]
     if twice:
         raise DataError(f"{path} has the column {listed(twice)} more than once in its header")
     asked = [columns.subject, columns.label, *columns.drop, *(columns.features or ())]
@@ -177,6 +203,8 @@ def check_header(path: Path, header: Sequence[str], columns: Columns) -> None:
     if missing:
         shown = listed(header[:8]) + (" and more" if len(header) > 8 else "")
         raise DataError(f"{path} has no column {listed(missing)}; its columns are {shown}")
+    if columns.subject == columns.label:
+        raise DataError(f"{path}: the column {columns.label!r} cannot be both the subject and the label")
     inside = [each for each in columns.features or () if each in (columns.subject, columns.label)]
     if inside:
         raise DataError(f"{path}: the column {listed(inside)} is the subject or the label and cannot be a feature")
@@ -187,6 +215,8 @@ def labelled(
 ) -> tuple[list[Row], list[int], list[str]]:
     """The rows of either class, their labels, and in words how many are of neither."""
     place, negative = header.index(columns.label), columns.negative
+    if columns.positive in (negative or ()):
+        raise DataError(f"{path}: the label {columns.positive!r} cannot be both positive and negative")
     known = (columns.positive, *(negative or ()))
     found = [label_of(path, number, columns.label, cells[place], known) for number, cells in rows]
     others = sorted({each for each in found if each is not None} - {columns.positive})
@@ -208,8 +238,9 @@ def labelled(
 def subjects_of(path: Path, header: Sequence[str], rows: Sequence[Row], columns: Columns) -> list[str]:
     place = header.index(columns.subject)
     for number, cells in rows:
-        if not cells[place].strip():
-            raise DataError(f"{path}, row {number}, column {columns.subject!r}: the subject is missing")
+        if is_missing(cells[place]):
+            said = f" ({cells[place].strip()!r})" if cells[place].strip() else ""
+            raise DataError(f"{path}, row {number}, column {columns.subject!r}: the subject is missing{said}")
     return [cells[place].strip() for _, cells in rows]
 
 
@@ -265,7 +296,17 @@ def check_duplicates(path: Path, x: NDArray[np.float64], names: Sequence[str]) -
         shown = ", ".join(f"{one!r} and {other!r}" for one, other in pairs)
         raise DataError(
             f"{path} has the same numbers in every row of the columns {shown}; "
-            f"leave one of each out with --drop {' '.join(other for _, other in pairs)}"
+            f"leave one of each out with --drop {' '.join(shlex.quote(other) for _, other in pairs)}"
+        )
+
+
+def check_deviations(path: Path, x: NDArray[np.float64], names: Sequence[str]) -> None:
+    """Columns that change by so little that no deviation can be told."""
+    small = [name for name, column in zip(names, x.T, strict=True) if np.ptp(column) > 0 and np.std(column) < SMALLEST]
+    if small:
+        raise DataError(
+            f"{path}: the numbers of the column {listed(small)} differ by less than {SMALLEST:g}; give them in "
+            f"another unit, or leave it out with --drop {' '.join(map(shlex.quote, small))}"
         )
 
 

@@ -8,14 +8,24 @@ import re
 from collections.abc import Collection
 from pathlib import Path
 
-__all__ = ["DataError", "label_of", "number_of"]
+__all__ = ["DataError", "is_missing", "label_of", "number_of"]
 
 MISSING = {"", "na", "n/a", "nan", "null", "none", "?"}
-NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")  # no two ways to read the same digits
+LARGEST = (2 - 2**-23) * 2.0**127  # of single precision, in which networks and forests compute
 
 
 class DataError(ValueError):
     """A table that is not as it should be. Its message is one sentence that names the file, the row and the column."""
+
+
+def is_missing(cell: str) -> bool:
+    """Whether the cell says that there is nothing.
+
+    >>> is_missing(" N/A "), is_missing("0")
+    (True, False)
+    """
+    return cell.strip().lower() in MISSING
 
 
 def number_of(path: Path, row: int, column: str, cell: str) -> float | None:
@@ -25,24 +35,29 @@ def number_of(path: Path, row: int, column: str, cell: str) -> float | None:
     (1500.0, None)
     """
     text = cell.strip()
-    if text.lower() in MISSING:
+    if is_missing(text):
         return None
     value = float(text) if NUMBER.fullmatch(text) else math.nan
+    hint = "leave the column out with --drop, or mend the cell"
     if not math.isfinite(value):
-        hint = "leave the column out with --drop, or mend the cell"
         raise DataError(f"{path}, row {row}, column {column!r}: {cell[:40]!r} is not a finite number; {hint}")
+    if abs(value) > LARGEST:
+        what = f"{value:g} is beyond the numbers of single precision ({LARGEST:.2g})"
+        raise DataError(f"{path}, row {row}, column {column!r}: {what}; {hint}")
     return value
 
 
 def label_of(path: Path, row: int, column: str, cell: str, known: Collection[str]) -> str | None:
-    """The cell's label, or for a JSON list of diagnoses the known one among them; None where there is none.
+    """The cell's label, or for a JSON list of diagnoses the known one among them; None where the list is empty. A word
+    for nothing, such as NA or none, is a label only where it is among the known.
 
     >>> label_of(Path("a.csv"), 2, "diagnoses", '[{"name": "ad"}]', ("ad", "hc"))
     'ad'
     """
     text = cell.strip()
-    if not text:
-        raise DataError(f"{path}, row {row}, column {column!r}: the label is missing")
+    if not text or (is_missing(text) and text not in known):
+        said = f" ({text!r}; if that is a class, name it with --positive or --negative)" if text else ""
+        raise DataError(f"{path}, row {row}, column {column!r}: the label is missing{said}")
     if not text.startswith(("[", "{")):
         return text
     names = diagnoses(path, row, column, text)

@@ -31,7 +31,7 @@ def show_progress(
         for records, done, fraction in steps:
             first = fraction if first is None else first
             for line in (lines or lines_of)(records):
-                progress.console.print(line, highlight=False)
+                progress.console.print(line, highlight=False, markup=False, emoji=False)
             left = time_left(time.monotonic() - start, fraction - first, 1 - fraction)
             progress.update(task, completed=fraction, description=f"{done} of {cohorts} cohorts", left=left)
     return done

@@ -4,8 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["ACTIVATION_CELLS", "COLUMNS", "PARAMETERS", "SYSTEMS", "System", "published_cell"]
+__all__ = [
+    "ACTIVATION_CELLS",
+    "COLUMNS",
+    "FEATURES",
+    "PARAMETERS",
+    "PATIENTS",
+    "RECORDINGS",
+    "SYSTEMS",
+    "System",
+    "published_cell",
+]
 
+RECORDINGS, PATIENTS, FEATURES = 407, 178, 66  # recordings in all, recordings of patients, features
 COLUMNS = ("accuracy", "sensitivity", "specificity", "micro_f1")
 
 TABLE = """

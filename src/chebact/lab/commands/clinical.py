@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -14,7 +14,7 @@ from chebact.data.clinical import DataError
 from chebact.lab import LabError
 from chebact.lab.baselines import BASELINES, MAJORITY
 from chebact.lab.commands.clinical_tables import GENERATED, Several, TableOptions, tables_asked
-from chebact.lab.commands.report import PAGE, write_page
+from chebact.lab.commands.report import PAGE, check_no_record, write_page
 from chebact.lab.commands.synthetic import wide_console, write
 from chebact.lab.experiments.clinical import CHOICE, MODELS, ClinicalRequest, run_clinical
 from chebact.lab.experiments.clinical_spec import Labels, Shortcut
@@ -99,7 +99,9 @@ def train(request: ClinicalRequest, results: Path, workers: int | None, dask: st
     kind = "generated data, nobody was recorded" if table.generated else "your data"
     notes = "".join(f"; left out: {note}" for note in table.left_out)
     size = f"{table.size[0]} recordings of {len(set(table.subjects))} subjects, {table.size[1]} features"
-    console.print(f"{table.name} ({kind}): {size}{notes}", highlight=False, soft_wrap=True)
+    remarks = [f"note: {each}" for each in request.remarks()]
+    for line in [f"{table.name} ({kind}): {size}{notes}", *remarks]:
+        console.print(line, highlight=False, markup=False, emoji=False, soft_wrap=True)
     steps = run_clinical(request, results, workers=workers, dask=dask)
     parts = len(request.choosing()) + len(request.cohorts(request.trial(table, "all")))
     show_progress(((step.records, step.cohorts, step.fraction) for step in steps), parts, console, lines_of)
@@ -110,9 +112,7 @@ def lines_of(records: Sequence[Record]) -> list[str]:
     lines = []
     for record in records:
         if record.experiment == CHOICE:
-            found = record.results.get("features") or [len(fold["columns"]) for fold in record.results["folds"]]
-            shown = f"{len(found)} features" if record.spec["seed"] is None else f"{found} features in the folds"
-            lines.append(f"chosen on {record.spec['data']}: {shown}, in {record.run['seconds']:g} s")
+            lines.append(f"chosen on {record.spec['data']}: {chosen_in_words(record)}, in {record.run['seconds']:g} s")
             continue
         (row,) = rows_of([record])
         scores = "NaN" if row.accuracy is None else f"accuracy {row.accuracy:.1f} %, micro-F1 {row.micro_f1:.1f} %"
@@ -121,11 +121,22 @@ def lines_of(records: Sequence[Record]) -> list[str]:
     return lines
 
 
+def chosen_in_words(record: Record) -> str:
+    """How many features Boruta chose; what it did not confirm is said."""
+    found = record.results
+    if "features" in found:
+        how = found.get("how", "confirmed")
+        return f"{len(found['features'])} features" + ("" if how == "confirmed" else f" ({how}: none is confirmed)")
+    unsure = sum(fold["how"] != "confirmed" for fold in found["folds"])
+    sizes = [len(fold["columns"]) for fold in found["folds"]]
+    return f"{sizes} features in the folds" + (f" (none confirmed in {unsure} of them)" if unsure else "")
+
+
 def report(
     *,
     results: Path = RESULTS,
     data: Annotated[tuple[str, ...], Several] = (),
-    against: str = REFERENCE,
+    against: str | None = None,
     markdown: Path | None = None,
     csv: Path | None = None,
     json: Path | None = None,
@@ -141,7 +152,7 @@ def report(
     data
         Only the tables of these data.
     against
-        The model that the others are tested against.
+        The model that the others are tested against; tanh by default, where there is a record of it.
     markdown
         Write the tables to this file as Markdown.
     csv
@@ -153,35 +164,38 @@ def report(
     output
         Folder of the page, index.html; without it the page goes to `report` unless another file is asked for.
     """
+    check_no_record(results, markdown, csv, json)
     found = read_results(results)
-    records = [record for record in found.records if not data or record.spec["data"] in data]
-    rows = rows_of(records, against)
+    everything = found.of("clinical")
+    records = [record for record in everything if not data or record.spec["data"] in data]
+    rows = rows_of(records, against or REFERENCE)
     if not rows:
         raise LabError(f"no clinical records below {results} are of that kind")
-    if not any(row.model == against for row in rows):
+    if against is not None and not any(row.model == against for row in rows):
         known = ", ".join(dict.fromkeys(row.model for row in rows))
         raise LabError(f"there is no record of {against!r} to test against: choose --against from {known}")
-    show(rows)
-    written = sections(tables_of(rows))
+    tables = tables_of(rows, against or REFERENCE)
+    show(tables)
+    written = sections(tables)
     for path, text in ((markdown, "\n".join(written.values())), (csv, as_csv(rows)), (json, as_json(rows))):
         if path is not None:
             write(path, text)
     for document in update:
-        update_document(document, not_run() | written)
+        update_document(document, not_run(but={record.spec["data"] for record in everything} if data else ()) | written)
     if output is not None or not (markdown or csv or json or update):
         write_page("clinical", replace(found, records=records), output or PAGE)
 
 
-def show(rows: Sequence[Row], console: Console | None = None) -> None:
+def show(tables: Sequence[Sequence[Row]], console: Console | None = None) -> None:
     """Print the tables."""
     console = console or wide_console()
-    for table in tables_of(rows).values():
-        console.print(caption(table), highlight=False, soft_wrap=True)
+    for table in tables:
+        console.print(caption(table), highlight=False, markup=False, emoji=False, soft_wrap=True)
         for sheet in sheets_of(table):
             console.print(rich_table(sheet))
         console.print()
 
 
-def not_run() -> dict[str, str]:
-    """What the blocks of the documents say where there is no record."""
-    return {f"clinical-{name}": "Not run yet." for name in SHOWN}
+def not_run(but: Collection[str] = ()) -> dict[str, str]:
+    """What the blocks of the documents say where there is no record: those of the data `but` are left as they are."""
+    return {f"clinical-{name}": "Not run yet." for name in SHOWN if name not in but}

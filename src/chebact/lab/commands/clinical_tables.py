@@ -16,7 +16,7 @@ from chebact.lab import LabError
 __all__ = ["GENERATED", "Several", "TableOptions", "tables_asked"]
 
 COLUMNS = ("subject", "label", "positive", "negative")
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")  # of a folder
 Several = Parameter(consume_multiple=True, negative=())
 
 
@@ -72,13 +72,15 @@ def tables_asked(options: TableOptions) -> tuple[Recordings, Recordings | None]:
     if options.data is None:
         about = ("preset", "name", *COLUMNS, "drop")
         given = [f"--{each}" for each in about if getattr(options, each)]
+        given += ["--two-labels"] * (options.two_labels != "refuse")
         if given:
             raise LabError(f"{', '.join(given)} says something about a table: name the file with --data")
         return generated(options.features, options.select)
     meaning = columns_asked(options)
     called = options.name or options.preset or options.data.stem
     if not NAME.fullmatch(called) or called in ("generated", "generated-choice"):
-        raise LabError(f"{called!r} is no name for data: give one of letters, digits, dots and dashes with --name")
+        wanted = "give one of letters, digits, dots and dashes, 100 at most, with --name"
+        raise LabError(f"{called!r} is no name for data: {wanted}")
     meaning = replace(meaning, features=features_asked(options.features, meaning, options.select))
     table = read_recordings(options.data, meaning, name=called)
     if options.select in (None, "folds", "none"):

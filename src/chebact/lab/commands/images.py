@@ -17,7 +17,7 @@ from chebact.data.images import IMAGE_DATASETS
 from chebact.files import write_whole
 from chebact.lab import LabError
 from chebact.lab.bench.plot import image_kind
-from chebact.lab.commands.report import PAGE, write_page
+from chebact.lab.commands.report import PAGE, check_no_record, write_page
 from chebact.lab.experiments.images import ImageCohort, Watch, run_images
 from chebact.lab.progress import time_left
 from chebact.lab.report.documents import update_document
@@ -168,6 +168,7 @@ def report(
     for name in dataset:
         check_choice("image set", name, IMAGE_DATASETS)
     kind = None if curves is None else image_kind(curves)
+    check_no_record(results, markdown, text, json)
     found = read_results(results)
     records = found.of("images")
     records = [record for record in records if not dataset or record.spec["dataset"] in dataset]

@@ -14,7 +14,7 @@ from chebact.lab.report.page import Kind, as_html, sections_of
 from chebact.lab.report.pictures import readme_pictures
 from chebact.lab.report.results import Results, read_results
 
-__all__ = ["PAGE", "everything", "pictures", "write_page"]
+__all__ = ["PAGE", "check_no_record", "everything", "pictures", "write_page"]
 
 RESULTS = Path("results")
 PAGE = Path("report")
@@ -60,6 +60,13 @@ def write_page(kind: Kind, results: Results, output: Path) -> None:
     page = as_html(sections_of(results, kind), foot).encode()
     save(output / "index.html", page)
     tell(f"the page: {output / 'index.html'} ({len(page) / 1e6:.1f} MB)")
+
+
+def check_no_record(results: Path, *paths: Path | None) -> None:
+    """A LabError for a file that later reports would take for a record."""
+    for path in paths:
+        if path is not None and path.suffix == ".json" and path.resolve().is_relative_to(results.resolve()):
+            raise LabError(f"{path} is among the records of {results}, where only records may be: write it elsewhere")
 
 
 def must_have(*packages: str) -> None:

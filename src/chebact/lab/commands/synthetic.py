@@ -12,7 +12,7 @@ from rich.console import Console
 
 from chebact.data.synthetic import DATASETS, RecipeForm
 from chebact.lab import LabError
-from chebact.lab.commands.report import PAGE, write_page
+from chebact.lab.commands.report import PAGE, check_no_record, write_page
 from chebact.lab.experiments.synthetic import SyntheticRequest, run_synthetic
 from chebact.lab.progress import show_progress
 from chebact.lab.report.agreement import agreement_of
@@ -111,6 +111,7 @@ def report(
     output
         Folder of the page, index.html; without it the page goes to `report` unless another file is asked for.
     """
+    check_no_record(results, markdown, csv, json)
     found = read_results(results)
     records = [
         record

@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from chebact.data.clinical import Recordings
+from chebact.data.clinical_alike import Shared, in_common
 from chebact.lab import LabError
 from chebact.lab.baselines import BASELINES, MAJORITY
 from chebact.lab.environment import environment, host
-from chebact.lab.experiments.clinical_folds import Choices, chosen_in_folds, chosen_on_cohort, folds_of
+from chebact.lab.experiments.clinical_folds import Choices, chosen_in_folds, chosen_on_cohort, prepared
 from chebact.lab.experiments.clinical_models import baseline_results, network_results
 from chebact.lab.experiments.clinical_spec import (
     BaselineCohort,
@@ -30,7 +31,7 @@ from chebact.lab.experiments.clinical_spec import (
     trial_of,
 )
 from chebact.lab.spec import as_plain
-from chebact.lab.store import Record, holds, read_record, write_record
+from chebact.lab.store import Record, check_folder, holds, read_record, write_record
 from chebact.lab.workers import cores, run_all
 
 __all__ = ["CHOICE", "MODELS", "NAME", "ClinicalRequest", "Done", "run_clinical"]
@@ -97,14 +98,29 @@ class ClinicalRequest:
         common = [name for name in self.table.features if name in self.chooser.features]
         if not common:
             raise LabError(f"{self.table.name} and {self.chooser.name} have no feature in common")
-        own, chooser = self.table.with_features(common), self.chooser.with_features(common)
-        shared = {row.tobytes() for row in own.x} & {row.tobytes() for row in chooser.x}
-        if shared:
+        chooser = self.chooser.with_features(common)
+        shared = self.shared(chooser)
+        if shared.count and not shared.chance:
             raise LabError(
-                f"{self.chooser.name} and {self.table.name} have {len(shared)} of their recordings in common, so that "
+                f"{self.chooser.name} and {self.table.name} have {shared.count} of their recordings in common, so that "
                 "features would be chosen on what is tested later: give another cohort, or --select folds"
             )
         return chooser
+
+    def remarks(self) -> list[str]:
+        """In words, what is strange about the data, but no reason to stop."""
+        said = [f"{self.table.name}: {each}" for each in self.table.remarks]
+        if self.chooser is not None and (shared := self.shared(self.chooser_table())).count:
+            said.append(
+                f"{self.chooser.name} and {self.table.name} have {shared.count} rows of numbers in common, as features "
+                "of few values give by chance: make sure that nobody is in both"
+            )
+        return said
+
+    def shared(self, chooser: Recordings) -> Shared:
+        """What the table has in common with another of some of its features."""
+        own = self.table.with_features(chooser.features)
+        return in_common(own.x, own.subjects, chooser.x, chooser.subjects)
 
 
 @dataclass(frozen=True)
@@ -136,7 +152,7 @@ def run_clinical(
     """
     everything = request.trial(request.table, "all")
     for seed in range(request.seeds):  # a table that does not allow these folds is refused before anything runs
-        folds_of(request.table, everything, seed)
+        prepared(request.table, everything, seed)
     choosing, tally = request.choosing(), Tally()
     tally.total = sum(spec.cost() for spec in [*choosing, *request.cohorts(everything)])
     yield from chosen(request, choosing, results, tally, workers, dask)
@@ -150,6 +166,8 @@ def run_clinical(
     cohorts = request.cohorts(request.trial(table, choice))
     tally.total = sum(spec.cost() for spec in [*choosing, *cohorts])
     missing = [cohort for cohort in cohorts if not holds(cohort.path(results), as_plain(cohort))]
+    if missing:
+        check_folder(results)
     yield tally.step([cohort for cohort in cohorts if cohort not in missing])
     for cohort, record in run_all(partial(trained, table=table, choices=choices), missing, workers=workers, dask=dask):
         write_record(cohort.path(results), record)
@@ -166,6 +184,8 @@ def chosen(
 ) -> Iterator[Done]:
     """Choose what features are still to be chosen. One cohort is one piece of work, which all cores share."""
     missing = [spec for spec in choosing if not holds(spec.path(results), as_plain(spec))]
+    if missing:
+        check_folder(results)
     yield tally.step([spec for spec in choosing if spec not in missing])
     table = request.table if request.chooser is None else request.chooser_table()
     work = partial(chosen_record, table=table, jobs=(workers or cores()) if request.chooser is not None else 1)
@@ -179,7 +199,8 @@ def chosen_record(spec: ChoiceOfFeatures, table: Recordings, jobs: int) -> tuple
     start, created = time.perf_counter(), now()
     found: dict[str, Any]
     if spec.seed is None:
-        found = {"features": chosen_on_cohort(table, spec, jobs)}
+        features, how = chosen_on_cohort(table, spec, jobs)
+        found = {"features": features, "how": how}
     else:
         found = {"folds": [{"columns": columns, "how": how} for columns, how in chosen_in_folds(table, spec)]}
     about = environment("scikit-learn", "Boruta")

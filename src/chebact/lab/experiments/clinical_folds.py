@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from chebact.data.clinical import Recordings
+from chebact.data.clinical import SMALLEST, Recordings
+from chebact.data.clinical_cells import LARGEST
 from chebact.data.folds import Fold, Scaling, shuffled_by_subject, subject_folds
 from chebact.lab import LabError
 from chebact.lab.boruta import boruta_choice
@@ -40,10 +41,14 @@ def folds_of(table: Recordings, trial: Trial, seed: int) -> tuple[Whole, list[Fo
         y = shuffled_by_subject(y, table.subjects, stream("clinical", "labels", seed))
     for number, fold in enumerate(folds):
         if len(np.unique(y[fold.train])) < 2:
-            raise LabError(
-                f"fold {number} of seed {seed} leaves recordings of one class to learn from: "
-                "there are too few subjects of the other, choose more --folds"
+            other = int(1 - y[fold.train][0])
+            count = len({subject for subject, label in zip(table.subjects, y, strict=True) if label == other})
+            why = (
+                f"there are {count} subjects of the other in {trial.folds} folds, choose more --folds"
+                if count > 1
+                else "there is one subject of the other, who cannot be both learned from and tested on"
             )
+            raise LabError(f"fold {number} of seed {seed} leaves recordings of one class to learn from: {why}")
     return y, folds
 
 
@@ -56,8 +61,23 @@ def prepared(table: Recordings, trial: Trial, seed: int, choices: Choices | None
         scaling = Scaling.fitted(x[fold.train])
         if len(scaling.columns) == 0:
             raise LabError(f"every feature is constant in the training side of fold {number} of seed {seed}")
-        done.append(Prepared(scaling(x[fold.train]), y[fold.train], scaling(x[fold.test]), y[fold.test]))
+        names = table.features if choices is None else [table.features[column] for column in choices[seed][number]]
+        small = scaling.deviation < SMALLEST
+        check_sides(small, [names[column] for column in scaling.columns], number, seed)
+        train, test = scaling(x[fold.train]), scaling(x[fold.test])
+        large = np.maximum(np.abs(train).max(axis=0), np.abs(test).max(axis=0)) > LARGEST
+        check_sides(large, [names[column] for column in scaling.columns], number, seed)
+        done.append(Prepared(train, y[fold.train], test, y[fold.test]))
     return done
+
+
+def check_sides(wrong: NDArray[np.bool_], names: Sequence[str], number: int, seed: int) -> None:
+    """A column that hardly changes where it is learned from, and a lot elsewhere, cannot be scaled."""
+    if wrong.any():
+        raise LabError(
+            f"the column {names[int(np.argmax(wrong))]!r} has numbers of very different sizes: scaled by the training "
+            f"side of fold {number} of seed {seed} they are beyond single precision; leave it out with --drop"
+        )
 
 
 def chosen_in_folds(table: Recordings, spec: ChoiceOfFeatures) -> list[tuple[list[int], str]]:
@@ -72,10 +92,10 @@ def chosen_in_folds(table: Recordings, spec: ChoiceOfFeatures) -> list[tuple[lis
     return chosen
 
 
-def chosen_on_cohort(table: Recordings, spec: ChoiceOfFeatures, jobs: int = 1) -> list[str]:
-    """The names of the features that Boruta confirms on a cohort of its own."""
+def chosen_on_cohort(table: Recordings, spec: ChoiceOfFeatures, jobs: int = 1) -> tuple[list[str], str]:
+    """The names of the features that Boruta chooses on a cohort of its own, and how: confirmed, or tentative."""
     seed = stream("clinical", "boruta").initial_seed() % 2**32
     choice = boruta_choice(table.x, table.y, seed=seed, trees=spec.trees, rounds=spec.rounds, jobs=jobs)
     if choice.how == "best":
         raise LabError(f"Boruta finds no useful feature in {table.name}: use --features all, or more --rounds")
-    return [table.features[column] for column in choice.columns]
+    return [table.features[column] for column in choice.columns], choice.how

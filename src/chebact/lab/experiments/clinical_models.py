@@ -78,8 +78,8 @@ def network_results(table: Recordings, cohort: NetworkCohort, choices: Choices |
     for first in range(0, cohort.seeds, size):
         seeds = range(first, min(first + size, cohort.seeds))
         found += list(seed_results(cohort, seeds, [prepared(table, cohort, seed, choices) for seed in seeds]))
-    parameters = sum(p.numel() for p in network_of(cohort, cohort.features).parameters())
-    return {"parameters": parameters, "seeds": found}
+    whole = sum(p.numel() for p in network_of(cohort, cohort.features).parameters())
+    return {"parameters": whole if choices is None else None, "seeds": found}  # each fold chose a size of its own
 
 
 def seed_results(

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from chebact.data.clinical import Recordings
+from chebact.lab import LabError
 from chebact.lab.baselines import BASELINES, MAJORITY
 from chebact.lab.spec import check_choice, check_count
 from chebact.table import ACTIVATIONS
@@ -135,6 +136,8 @@ class ChoiceOfFeatures(Trial):
         super().__post_init__()
         check_count("trees", self.trees)
         check_count("rounds", self.rounds)
+        if self.rounds < 2:
+            raise LabError("Boruta needs 2 rounds or more; got --rounds 1")
 
     def path(self, results: Path) -> Path:
         """Where its record lies below the results folder."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from chebact.lab.baselines import BASELINES, MAJORITY
 from chebact.lab.classification import METRICS, Counts, scores_of
-from chebact.lab.published_clinical import COLUMNS, published_cell
+from chebact.lab.published_clinical import COLUMNS, FEATURES, PATIENTS, RECORDINGS, published_cell
 from chebact.lab.stats import lilliefors, paired, summarize, welch
 from chebact.lab.store import Record
 from chebact.table import ACTIVATIONS
@@ -19,6 +19,7 @@ from chebact.table import ACTIVATIONS
 __all__ = ["REFERENCE", "Row", "as_csv", "as_json", "is_dementiabank", "order_of", "rows_of", "tables_of"]
 
 REFERENCE = "tanh"
+IN_FOLDS = "boruta in folds"
 SPEC = ("data", "generated", "labels", "recordings", "subjects", "features", "choice", "model", "seeds", "folds")
 
 
@@ -47,7 +48,7 @@ def rows_of(records: Iterable[Record], against: str = REFERENCE) -> list[Row]:
 def place(row: Row) -> tuple[Any, ...]:
     kind = 0 if row.model == MAJORITY else 2 if row.model in BASELINES else 1
     table = (not row.generated, row.data, row.labels == "shuffled")
-    return (*table, kind, row.shortcut or "", row.width or 0, *order_of(row.model))
+    return (*table, kind, row.shortcut == "add", row.width or 0, *order_of(row.model))
 
 
 def order_of(model: str) -> tuple[int, str]:
@@ -61,7 +62,8 @@ def plain_row(record: Record) -> Row:
     spec = record.spec
     values = {name: spec[name] for name in SPEC}
     values |= {"width": spec.get("width"), "shortcut": spec.get("shortcut"), "epochs": spec.get("epochs")}
-    values["parameters"] = record.results["parameters"]
+    in_folds = spec["choice"].startswith(IN_FOLDS)  # each fold has as many as its features ask for
+    values["parameters"] = None if in_folds else record.results["parameters"]
     scores = [seed_scores(seed["folds"]) for seed in record.results["seeds"]]
     names = (*METRICS, "macro_f1_spread")
     by_seed = {name: [None if each is None else 100 * each[name] for each in scores] for name in names}
@@ -71,14 +73,18 @@ def plain_row(record: Record) -> Row:
         values |= {metric: summary.mean, f"{metric}_std": summary.std}
     values |= best_of(by_seed)
     for metric in COLUMNS:
-        paper = published_cell(spec["model"], spec.get("width"), metric) if is_dementiabank(values) else None
+        paper = published_cell(spec["model"], spec.get("width"), metric) if is_dementiabank(spec) else None
         values |= {f"paper_{metric}": paper and paper[0], f"paper_{metric}_std": paper and paper[1]}
     return Row(spec, by_seed, values)
 
 
-def is_dementiabank(values: Mapping[str, Any]) -> bool:
-    """Whether the paper's figures are of these data."""
-    return values["data"] == "dementiabank" and not values["generated"] and values["labels"] == "true"
+def is_dementiabank(spec: Mapping[str, Any]) -> bool:
+    """Whether the paper's figures are of these data: of that name, of the paper's recordings and patients, and with its
+    features or those that Boruta chose on another cohort.
+    """
+    named = spec["data"] == "dementiabank" and not spec["generated"] and spec["labels"] == "true"
+    own = (spec["choice"], spec["features"]) == ("all", FEATURES) or spec["choice"].startswith("boruta on ")
+    return named and own and (spec["recordings"], spec.get("positive")) == (RECORDINGS, PATIENTS)
 
 
 def seed_scores(folds: Sequence[Sequence[int] | None]) -> dict[str, float] | None:
@@ -98,21 +104,24 @@ def best_of(by_seed: Mapping[str, Sequence[float | None]]) -> dict[str, float | 
 
 
 def reference_of(row: Row, rows: Sequence[Row], against: str) -> Row | None:
-    """The row to test against: the same data, seeds and folds, the same shortcut and width; the smallest width for a
-    model that has none.
+    """The row to test against: the same data, seeds and folds, and where both have them the same settings and width;
+    for a model without, the smallest width.
     """
-    same = ("digest", "labels", "choice", "seeds", "folds")
     fitting = [
         other
         for other in rows
         if other.model == against
-        and all(other.spec[name] == row.spec[name] for name in same)
-        and row.width in (None, other.width)
-        and row.shortcut in (None, other.shortcut)
-        and row.epochs in (None, other.epochs)
+        and alike(row, other)
+        and (None in (row.width, other.width) or row.width == other.width)
     ]
     fitting.sort(key=lambda other: (other.shortcut == "add", other.width or 0))
     return fitting[0] if fitting and fitting[0] is not row else None
+
+
+def alike(row: Row, other: Row) -> bool:
+    """Whether two rows may stand in one table: all that both specs have is the same, but model and width."""
+    both = (row.spec.keys() & other.spec.keys()) - {"model", "width"}
+    return all(row.spec[name] == other.spec[name] for name in both)
 
 
 def with_tests(row: Row, reference: Row | None) -> Row:
@@ -120,6 +129,14 @@ def with_tests(row: Row, reference: Row | None) -> Row:
     values = dict(row.values)
     for metric in METRICS:
         normal = lilliefors([value for value in row.by_seed[metric] if value is not None])
+        values[f"lilliefors_{metric}"] = normal
+    return held_against(Row(row.spec, row.by_seed, values | {"lilliefors": values["lilliefors_accuracy"]}), reference)
+
+
+def held_against(row: Row, reference: Row | None) -> Row:
+    """The row with the p-values of the tests that have a second side."""
+    values = dict(row.values)
+    for metric in METRICS:
         p_welch = p_paired = None
         if reference is not None:
             pairs = list(zip(row.by_seed[metric], reference.by_seed[metric], strict=True))
@@ -127,25 +144,28 @@ def with_tests(row: Row, reference: Row | None) -> Row:
             mine, others = [one for one, _ in pairs], [other for _, other in pairs]
             p_welch = welch([v for v in mine if v is not None], [v for v in others if v is not None])
             p_paired = paired([one for one, _ in both], [other for _, other in both])
-        values |= {f"lilliefors_{metric}": normal, f"p_welch_{metric}": p_welch, f"p_paired_{metric}": p_paired}
-    values["against"] = None if reference is None else reference.model
-    values["against_width"] = None if reference is None else reference.width
-    for name in ("lilliefors", "p_welch", "p_paired"):
+        values |= {f"p_welch_{metric}": p_welch, f"p_paired_{metric}": p_paired}
+    for name in ("model", "width", "shortcut"):
+        values["against" if name == "model" else f"against_{name}"] = reference and reference.values[name]
+    for name in ("p_welch", "p_paired"):
         values[name] = values[f"{name}_accuracy"]
     return Row(row.spec, row.by_seed, values)
 
 
-def tables_of(rows: Sequence[Row]) -> dict[tuple[str, str, str], list[Row]]:
-    """The rows of each table, by data, labels and shortcut; the baselines stand in each table of their data."""
-    tables: dict[tuple[str, str, str], list[Row]] = {}
-    for row in rows:
-        if row.shortcut is not None:
-            tables.setdefault((row.data, row.labels, row.shortcut), [])
-    for row in rows:
-        same = [key for key in tables if key[:2] == (row.data, row.labels) and row.shortcut in (None, key[2])]
-        for key in same or [(row.data, row.labels, "average")]:
-            tables.setdefault(key, []).append(row)
-    return tables
+def tables_of(rows: Sequence[Row], against: str = REFERENCE) -> list[list[Row]]:
+    """The rows of each table: networks of one data, choice, labels, shortcut and all else that a spec says but model
+    and width. Models without a shortcut stand in every table of their data and folds, tested against its own network.
+    """
+    tables: list[list[Row]] = []
+    for row in sorted(rows, key=lambda each: each.shortcut is None):
+        fitting = [table for table in tables if alike(row, table[0])]
+        for table in fitting:
+            table.append(row)
+        if not fitting:
+            tables.append([row])
+    return [
+        [held_against(row, reference_of(row, table, against)) for row in sorted(table, key=place)] for table in tables
+    ]
 
 
 def as_json(rows: Sequence[Row]) -> str:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from rich.markup import escape
 from rich.table import Table
 
 from chebact.lab.baselines import BASELINES
@@ -20,7 +21,7 @@ FIRST = ("accuracy", "sensitivity", "specificity", "micro_f1")
 SECOND = ("accuracy", "micro_f1", "macro_f1", "best_macro_f1")
 TESTED = ("accuracy", "micro_f1")
 NOTE = (
-    "mean ± deviation over the seeds, in percent; a difference from {} in either direction by Welch's t test: "
+    "mean ± deviation over the seeds, in percent; a difference in either direction by Welch's t test, from {}: "
     "** p < 0.01, *** p < 0.001"
 )
 
@@ -43,20 +44,35 @@ def caption(rows: Sequence[Row]) -> str:
     join = f", shortcut and residual: {joins.pop()}" if joins else ""
     size = f"{row.recordings} recordings of {row.subjects} subjects"
     features = f"{row.features} features" + ("" if row.choice == "all" else f" ({row.choice})")
-    return f"{kind}{labels}: {size}, {features}; {row.seeds} seeds of {row.folds} folds{join}"
+    epochs = next((f", epochs: {each.epochs}" for each in rows if each.epochs is not None), "")
+    return (
+        f"{kind}{labels}: {size}, {features}; {row.seeds} seeds of {row.folds} folds{epochs}{join}; "
+        f"digest of the table {row.spec['digest']}"
+    )
 
 
 def sheets_of(rows: Sequence[Row]) -> list[Sheet]:
     """The paper's two tables, and that of the tests behind the stars."""
-    against = next((row.against for row in rows if row.against), None)
-    note = NOTE.format(title_of(against)) if against else "mean ± deviation over the seeds, in percent"
-    brackets = "; the published figure in brackets" if is_dementiabank(rows[0].values) else ""
+    against = reference_in_words(rows)
+    note = NOTE.format(against) if against else "mean ± deviation over the seeds, in percent"
+    brackets = "; the published figure in brackets" if is_dementiabank(rows[0].spec) else ""
     first = [(title_of(row.model), width(row), size(row), *(cell(row, metric) for metric in FIRST)) for row in rows]
     head = ("model", "width", "parameters", *(METRICS[metric] for metric in FIRST))
     sheets = [Sheet(f"Scores ({note}{brackets})", head, first), systems(rows)]
     if against:
-        sheets.append(tests(rows, title_of(against)))
+        sheets.append(tests(rows, against))
     return sheets
+
+
+def reference_in_words(rows: Sequence[Row]) -> str | None:
+    """The model that the rows are tested against, with the width that stands for it where a row has none."""
+    model = next((row.against for row in rows if row.against), None)
+    if model is None:
+        return None
+    chosen = {row.against_width for row in rows if row.width is None and row.against_width is not None}
+    held = f", models without a width from that of width {chosen.pop()}" if chosen else ""
+    width = " of its width" if any(row.width is not None and row.against_width is not None for row in rows) else ""
+    return f"{title_of(model)}{width}{held}"
 
 
 def systems(rows: Sequence[Row]) -> Sheet:
@@ -64,7 +80,7 @@ def systems(rows: Sequence[Row]) -> Sheet:
     head = ("model", "width", *(METRICS.get(metric, "Best macro-F1") for metric in SECOND))
     lines = [(title_of(row.model), width(row), *(plain(row, metric) for metric in SECOND)) for row in rows]
     title = "Comparison (macro-F1: mean of the folds' F1; best macro-F1: of the best seed, ± over its folds)"
-    if is_dementiabank(rows[0].values) or rows[0].generated:
+    if is_dementiabank(rows[0].spec) or rows[0].generated:
         title += "; rows marked published are printed in the paper"
         title += ", of DementiaBank, and not to be compared with generated data" if rows[0].generated else ""
         lines += [
@@ -82,7 +98,7 @@ def tests(rows: Sequence[Row], against: str) -> Sheet:
         (title_of(row.model), width(row), *(p_text(row.values[f"{k}_{metric}"]) for metric in TESTED for k in kinds))
         for row in rows
     ]
-    return Sheet(f"p-values (Welch's and the paired t test against {against})", head, lines)
+    return Sheet(f"p-values (Welch's and the paired t test of a difference from {against})", head, lines)
 
 
 def title_of(model: str) -> str:
@@ -117,11 +133,11 @@ def p_text(p: float | None) -> str:
 
 def rich_table(sheet: Sheet) -> Table:
     """The sheet for a terminal."""
-    table = Table(title=sheet.title, title_justify="left")
+    table = Table(title=escape(sheet.title), title_justify="left")
     for place, name in enumerate(sheet.head):
-        table.add_column(name, no_wrap=place == 0)
+        table.add_column(escape(name), no_wrap=place == 0)
     for line in sheet.lines:
-        table.add_row(*line)
+        table.add_row(*map(escape, line))
     return table
 
 
@@ -142,11 +158,13 @@ def markdown(rows: Sequence[Row]) -> str:
     return "\n".join(parts)
 
 
-def sections(tables: Mapping[tuple[str, str, str], Sequence[Row]]) -> dict[str, str]:
-    """The generated blocks of a document by name: `clinical-<data>`, with `-add` and `-shuffled` where it is so."""
-    return {
-        "-".join(["clinical", data, *(["add"] * (join == "add")), *(["shuffled"] * (labels == "shuffled"))]): markdown(
-            rows
-        )
-        for (data, labels, join), rows in tables.items()
-    }
+def sections(tables: Sequence[Sequence[Row]]) -> dict[str, str]:
+    """The generated blocks of a document by name: `clinical-<data>`, with `-add` and `-shuffled` where it is so. Tables
+    of one name that differ in something else stand one below the other.
+    """
+    found: dict[str, list[str]] = {}
+    for rows in tables:
+        added, shuffled = any(row.shortcut == "add" for row in rows), rows[0].labels == "shuffled"
+        name = "-".join(["clinical", rows[0].data, *["add"] * added, *["shuffled"] * shuffled])
+        found.setdefault(name, []).append(markdown(rows))
+    return {name: "\n".join(texts) for name, texts in found.items()}

@@ -36,5 +36,7 @@ def update_document(path: Path, sections: Mapping[str, str]) -> None:
             wanted = " or ".join(f"<!-- begin: {name} -->" for name in sections) or "any block of these records"
             raise LabError(f"{path} has no block {wanted}")
         path.write_text(filled(text, sections), encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise LabError(f"cannot update {path}: it is not text in UTF-8") from error
     except OSError as error:
         raise LabError(f"cannot update {path}: {error.strerror}") from error

@@ -34,7 +34,8 @@ def read_results(folder: Path) -> Results:
     """Read everything below a folder; a LabError where it is missing or a record in it is damaged."""
     if not folder.is_dir():
         raise LabError(f"there is no results folder {folder}: run an experiment first, or name another with --results")
-    paths = [path for path in sorted(folder.rglob("*.json")) if BENCH not in path.relative_to(folder).parts]
+    measured = folder / BENCH  # its files are no records; data may be called so too, and have folders in there
+    paths = [path for path in sorted(folder.rglob("*.json")) if path.parent != measured]
     return Results(folder, [read_record(path) for path in paths], read_cost(folder))
 
 

@@ -27,11 +27,11 @@ def clinical_section(results: Results) -> Section:
     rows = rows_of(results.of("clinical"))
     title = "Voice recordings"
     blocks: list[Block] = []
-    for index, table in enumerate(tables_of(rows).values()):
+    for index, table in enumerate(tables_of(rows)):
         blocks += table_blocks(table, f"clinical-{index}")
     if not rows:
         blocks.append(Missing("Not run yet.", "chebact run clinical"))
-    if not any(is_dementiabank(row.values) for row in rows):
+    if not any(is_dementiabank(row.spec) for row in rows):
         blocks.append(Missing(DEMENTIABANK, COMMAND))
     if rows:
         blocks.append(Words(("To run it again:",)))
@@ -49,7 +49,7 @@ def table_blocks(rows: Sequence[Row], name: str) -> list[Block]:
     blocks: list[Block] = [Words((f"{caption(rows)}.",))]
     blocks += [as_table(sheet, f"{name}-sheet-{index}") for index, sheet in enumerate(sheets_of(rows))]
     panels = tuple(score_panel(rows, metric, f"{name}-{metric}") for metric in METRICS)
-    known = " The published figures are orange." if is_dementiabank(rows[0].values) else ""
+    known = " The published figures are orange." if is_dementiabank(rows[0].spec) else ""
     told = (
         f"The same as intervals, in percent: dots are seeds, blue is their mean and deviation. Right is better.{known}"
     )
