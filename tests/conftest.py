@@ -36,3 +36,12 @@ def must_serve(kernel) -> Callable[..., None]:
             pytest.skip(f"{kernel}: {reason}")
 
     return check
+
+
+@pytest.fixture
+def one_thread():
+    """Small tensors: a second thread only waits, and on a busy machine for long."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)

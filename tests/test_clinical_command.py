@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 from scipy import stats
 
 from chebact.lab.cli import run_command
@@ -23,12 +22,7 @@ KEYS = {"data", "model", "width", "seeds", "accuracy", "accuracy_std", "sensitiv
 KEYS |= {"micro_f1", "macro_f1", "best_macro_f1", "p_welch", "p_paired", "lilliefors", "generated", "parameters"}
 
 
-@pytest.fixture(autouse=True)
-def one_thread():
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 @pytest.fixture

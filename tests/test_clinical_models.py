@@ -24,13 +24,7 @@ from chebact.lab.experiments.clinical_spec import ChoiceOfFeatures, trial_of
 from chebact.lab.published_clinical import PARAMETERS
 from chebact.lab.spec import stream
 
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import torch
 
 from chebact.lab.boruta import BorutaChoice
 from chebact.lab.cli import run_command
@@ -15,12 +14,7 @@ QUICK = ["--seeds", "2", "--folds", "3", "--epochs", "1", "--widths", "4", "--wo
 QUICK += ["--trees", "10", "--rounds", "8", "--models", "tanh", "--baselines", "none"]
 
 
-@pytest.fixture(autouse=True)
-def one_thread():
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 @pytest.fixture

@@ -24,12 +24,7 @@ from chebact.training.log import Curves, write_log
 DIGITS = IMAGE_DATASETS["digits"]
 
 
-@pytest.fixture(autouse=True)
-def one_thread():
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def training(folder=None, *, epochs=4, network=None, images=96, identity=None, team=None, **settings):

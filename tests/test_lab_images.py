@@ -24,12 +24,7 @@ ROOT = Path(__file__).parents[1]
 COHORT = ImageCohort("digits", "cl-extrapolate", seeds=1, epochs=2, subset=64)
 
 
-@pytest.fixture(autouse=True)
-def one_thread():
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def test_the_command_writes_a_record_that_the_report_shows(tmp_path, capsys):

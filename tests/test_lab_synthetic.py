@@ -20,13 +20,7 @@ SMALL = SyntheticRequest(("relu", "cl-extrapolate"), ("pendulum", "step"), (0.01
 ARGUMENTS = {"models": "relu", "datasets": "step prelu", "noise": "0.01", "seeds": "2", "epochs": "2", "workers": "1"}
 
 
-@pytest.fixture(autouse=True)
-def one_thread():
-    """Small tensors: a second thread only waits, and on a busy machine for long."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def run(request, folder, **options):

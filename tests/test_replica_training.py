@@ -15,13 +15,7 @@ from chebact.training.replicas import absolute_error, cosine_by_epoch, paper_sgd
 POINTS, BATCH = 100, 32  # the last batch of an epoch has 4
 
 
-@pytest.fixture(autouse=True)
-def one_thread():
-    """Small tensors: a second thread only waits, and on a busy machine for long."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def seeded(*seeds):

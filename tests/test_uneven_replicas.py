@@ -15,12 +15,7 @@ BATCH, EPOCHS, FEATURES = 32, 6, 7
 SGD = partial(paper_sgd, lr=0.05, momentum=0.9, weight_decay=1e-3)
 
 
-@pytest.fixture(autouse=True)
-def one_thread():
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def seeded(*seeds):

@@ -11,7 +11,7 @@ from typing import Any
 
 from chebact.lab import LabError
 from chebact.lab.bench.ops import Row
-from chebact.lab.store import write_whole
+from chebact.lab.output import save
 
 __all__ = ["machine_path", "must_be_writable", "read_rows", "save", "write_rows"]
 
@@ -63,14 +63,6 @@ def content(path: Path) -> str:
         return path.read_text(encoding="utf-8")
     except OSError as error:
         raise LabError(f"cannot read {path}: {error.strerror}; `chebact bench ops --json FILE` writes it") from error
-
-
-def save(path: Path, content: bytes) -> None:
-    """Write a file whole, or raise a LabError with the reason."""
-    try:
-        write_whole(path, content)
-    except OSError as error:
-        raise LabError(f"cannot write {path}: {error.strerror}") from error
 
 
 def must_be_writable(path: Path) -> None:

@@ -16,12 +16,13 @@ from rich.console import Console
 
 from chebact.lab import LabError
 from chebact.lab.bench.contract import run_contract_tests, why_not_tested
-from chebact.lab.bench.files import machine_path, must_be_writable, read_rows, save, write_rows
+from chebact.lab.bench.files import machine_path, must_be_writable, read_rows, write_rows
 from chebact.lab.bench.machine import busy, machine_record, told
 from chebact.lab.bench.ops import CASES, Contender, Row, contenders, measure
 from chebact.lab.bench.page import as_markdown, as_short, as_table, sizes
 from chebact.lab.bench.peers import PEERS, found_peers, peer_versions
 from chebact.lab.bench.plot import draw, image_kind
+from chebact.lab.output import save, wide_console
 from chebact.lab.report.documents import update_document
 
 __all__ = ["ops", "page"]
@@ -62,7 +63,7 @@ def ops(
         raise LabError(f"a budget of {budget:g} came: more than 0 seconds are wanted")
     if json is not None:
         must_be_writable(json)
-    console, notes = wide_console(), Console(stderr=True)
+    console, notes = wide_console(WIDTH), Console(stderr=True)
     extra = peers_asked_for(notes) if peers else []
     machine = machine_record({row.name: peer_versions()[row.name] for row in extra})  # before the tests load it
     try:
@@ -191,7 +192,7 @@ def fallen_back() -> Iterator[list[str]]:
 
 def show(rows: Sequence[Row], machine: dict[str, Any]) -> None:
     """Print what was measured before."""
-    console = wide_console()
+    console = wide_console(WIDTH)
     heading(machine, console)
     for _, group in groupby(rows, key=lambda row: (row.case, row.layout)):
         console.print(as_table(list(group)))
@@ -199,7 +200,3 @@ def show(rows: Sequence[Row], machine: dict[str, Any]) -> None:
 
 def heading(machine: dict[str, Any], console: Console) -> None:
     console.print(told(machine), highlight=False, markup=False, soft_wrap=True)
-
-
-def wide_console() -> Console:
-    return Console(width=None if sys.stdout.isatty() else WIDTH)

@@ -15,9 +15,9 @@ from chebact.lab import LabError
 from chebact.lab.baselines import BASELINES, MAJORITY
 from chebact.lab.commands.clinical_tables import GENERATED, Several, TableOptions, tables_asked
 from chebact.lab.commands.report import PAGE, check_no_record, write_page
-from chebact.lab.commands.synthetic import wide_console, write
 from chebact.lab.experiments.clinical import CHOICE, MODELS, ClinicalRequest, run_clinical
 from chebact.lab.experiments.clinical_spec import Labels, Shortcut
+from chebact.lab.output import save, wide_console
 from chebact.lab.progress import show_progress
 from chebact.lab.report.clinical import REFERENCE, Row, as_csv, as_json, rows_of, tables_of
 from chebact.lab.report.clinical_tables import caption, rich_table, sections, sheets_of
@@ -179,7 +179,7 @@ def report(
     written = sections(tables)
     for path, text in ((markdown, "\n".join(written.values())), (csv, as_csv(rows)), (json, as_json(rows))):
         if path is not None:
-            write(path, text)
+            save(path, text.encode())
     for document in update:
         update_document(document, not_run(but={record.spec["data"] for record in everything} if data else ()) | written)
     if output is not None or not (markdown or csv or json or update):

@@ -14,11 +14,11 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from chebact.data.images import IMAGE_DATASETS
-from chebact.files import write_whole
 from chebact.lab import LabError
 from chebact.lab.bench.plot import image_kind
 from chebact.lab.commands.report import PAGE, check_no_record, write_page
 from chebact.lab.experiments.images import ImageCohort, Watch, run_images
+from chebact.lab.output import save, wide_console
 from chebact.lab.progress import time_left
 from chebact.lab.report.documents import update_document
 from chebact.lab.report.image_figures import draw_captures, draw_curves
@@ -175,7 +175,7 @@ def report(
     rows = rows_of(records)
     if not rows:
         raise LabError(f"no image records below {results} are of that kind: run `chebact run images` first")
-    console = wide_console()
+    console = wide_console(WIDTH)
     show_rows(rows, console)
     if text is not None:
         plain = io.StringIO()
@@ -202,19 +202,6 @@ def show_rows(rows: Sequence[ImageRow], console: Console) -> None:
     """Print the table under what it shows."""
     console.print(CAPTION, highlight=False)
     console.print(as_table(rows))
-
-
-def wide_console() -> Console:
-    """Standard output; a file or a pipe has no width of its own and gets one that the table fits into."""
-    console = Console()
-    return console if console.is_terminal else Console(width=WIDTH)
-
-
-def save(path: Path, content: bytes) -> None:
-    try:
-        write_whole(path, content)
-    except OSError as error:
-        raise LabError(f"cannot write {path}: {error.strerror}") from error
 
 
 def device_named(device: str | None) -> str:

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from chebact import __version__
 from chebact.lab import LabError
-from chebact.lab.bench.files import save
+from chebact.lab.output import save
 from chebact.lab.report.page import Kind, as_html, sections_of
 from chebact.lab.report.pictures import readme_pictures
 from chebact.lab.report.results import Results, read_results

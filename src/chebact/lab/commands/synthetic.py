@@ -14,6 +14,7 @@ from chebact.data.synthetic import DATASETS, RecipeForm
 from chebact.lab import LabError
 from chebact.lab.commands.report import PAGE, check_no_record, write_page
 from chebact.lab.experiments.synthetic import SyntheticRequest, run_synthetic
+from chebact.lab.output import save, wide_console
 from chebact.lab.progress import show_progress
 from chebact.lab.report.agreement import agreement_of
 from chebact.lab.report.documents import update_document
@@ -125,7 +126,7 @@ def report(
     sections = sections_of(rows)
     for path, text in ((markdown, "\n".join(sections.values())), (csv, as_csv(rows)), (json, as_json(rows))):
         if path is not None:
-            write(path, text)
+            save(path, text.encode())
     for document in update:
         update_document(document, sections)
     if output is not None or not (markdown or csv or json or update):
@@ -146,12 +147,6 @@ def show(rows: Sequence[Row], console: Console | None = None) -> None:
         console.print("\n".join(as_lines(agreement_of(own))), highlight=False, soft_wrap=True)
 
 
-def wide_console() -> Console:
-    """Standard output; a file or a pipe has no width of its own and gets one that the tables fit into."""
-    console = Console()
-    return console if console.is_terminal else Console(width=120)
-
-
 def sections_of(rows: Sequence[Row]) -> dict[str, str]:
     """The generated blocks by name: `synthetic-<recipes>-<noise>` and `synthetic-<recipes>-agreement`."""
     sections = {
@@ -161,14 +156,6 @@ def sections_of(rows: Sequence[Row]) -> dict[str, str]:
         own = [row for row in rows if row.recipes == recipes]
         sections[f"synthetic-{recipes}-agreement"] = "\n".join(as_lines(agreement_of(own))) + "\n"
     return sections
-
-
-def write(path: Path, text: str) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise LabError(f"cannot write {path}: {error.strerror}") from error
 
 
 def reproduce(
@@ -203,7 +190,7 @@ def reproduce(
     rows = [row for row in rows_of(records_under(folder)) if row.recipes == recipes]
     show(rows)
     if json is not None:
-        write(json, as_json(rows))
+        save(json, as_json(rows).encode())
     Console(stderr=True).print(
         f"the page with the figures: chebact report synthetic --results {folder}", soft_wrap=True
     )
