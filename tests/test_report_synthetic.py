@@ -83,6 +83,14 @@ def test_the_papers_own_marks():
     worst = {model for (model, dataset), mark in found.items() if dataset == "pendulum" and mark == "worst"}
     assert worst == {"relu", "relu-2x-depth", "relu-2x-layers", "tanh-cl"}
     assert not {"cubic", "cl", "wcp"} & {model for model, _ in found}
+    for rows in tables_of(as_published()).values():
+        assert marks(rows) == marks(rows, strict=True)
+
+
+def test_one_lost_seed_hides_no_model_but_by_the_papers_letter():
+    rows = rows_of([record("relu", "pendulum", [0.1] * 10), record("tanh", "pendulum", [0.05] * 9 + [None])])
+    assert marks(rows) == {("relu", "pendulum"): "best", ("tanh", "pendulum"): "best"}
+    assert marks(rows, strict=True) == {("relu", "pendulum"): "best"}
 
 
 def test_the_paper_agrees_with_itself():
@@ -121,14 +129,15 @@ def test_markdown_shows_ours_beside_theirs():
     rows = rows_of(
         [
             record("relu", "pendulum", [0.15, 0.16]),
-            record("cl", "pendulum", [None, 0.1]),
-            record("tanh", "pendulum", [0.03, 0.03]),
+            record("cl", "pendulum", [None, None, 0.1]),
+            record("tanh", "pendulum", [0.03, None, 0.03]),
         ]
     )
     text = as_markdown(rows)
     assert "| ReLU | **0.1550 ± 0.0071** (0.1518 ± 0.0297) |" in text
-    assert "| CL | 1/2 NaN (8/10 NaN) |" in text
-    assert "2 seeds" in text
+    assert "| CL | 2/3 NaN (8/10 NaN) |" in text
+    assert "| tanh | **0.0300 ± 0.0000, 1/3 NaN** (0.0327 ± 0.0102) |" in text
+    assert "2 to 3 seeds" in text
 
 
 def test_agreement_names_every_exception():

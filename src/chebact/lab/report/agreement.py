@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from chebact.lab.report.synthetic import Row, marks, tables_of
+from chebact.lab.report.synthetic import Row, has_mean, marks, tables_of
 
-__all__ = ["Agreement", "agreement_of", "exception", "has_mean", "where"]
+__all__ = ["Agreement", "agreement_of", "exception", "where"]
 
 DEVIATIONS = 2.0
 EXPLODED = 8  # of ten published seeds
@@ -21,8 +21,8 @@ class Agreement:
     `near`: our mean, over the seeds that stayed finite, is at most two of the paper's deviations above the paper's
     mean; `far`: the other cells that the paper prints without NaN. `lost`: those of `near` in which some of our seeds
     turned NaN all the same. `exploded`: at least 8 of the paper's ten turned NaN and most of ours did; `held`: most of
-    ours did not. `best` and `paper_best`: columns in which CL-extrapolate is among the two best, models with any NaN
-    aside; `best_finite`: the same by the means of the seeds that stayed finite.
+    ours did not. `best` and `paper_best`: columns in which CL-extrapolate is among the two best (see `marks`);
+    `best_strict`: the same where a single lost seed takes a model out.
     """
 
     near: list[Row]
@@ -31,7 +31,7 @@ class Agreement:
     exploded: list[Row]
     held: list[Row]
     best: int
-    best_finite: int
+    best_strict: int
     paper_best: int
 
 
@@ -46,7 +46,7 @@ def agreement_of(rows: Sequence[Row]) -> Agreement:
         exploded=[row for row in blown if row.nan > row.seeds / 2],
         held=[row for row in blown if row.nan <= row.seeds / 2],
         best=times_best(rows, of_paper=False),
-        best_finite=times_best([replace(row, nan=0) if has_mean(row) else row for row in rows], of_paper=False),
+        best_strict=times_best(rows, of_paper=False, strict=True),
         paper_best=times_best(rows, of_paper=True),
     )
 
@@ -57,18 +57,12 @@ def is_near(row: Row) -> bool:
     return row.mean <= row.paper_mean + DEVIATIONS * row.paper_std
 
 
-def has_mean(row: Row) -> bool:
-    """Whether most of our seeds stayed finite, so that their mean says something."""
-    return row.nan <= row.seeds / 2
-
-
-def times_best(rows: Sequence[Row], *, of_paper: bool) -> int:
-    marked = [marks(table, of_paper=of_paper) for table in tables_of(rows).values()]
+def times_best(rows: Sequence[Row], *, of_paper: bool, strict: bool = False) -> int:
+    marked = [marks(table, of_paper=of_paper, strict=strict) for table in tables_of(rows).values()]
     return sum(mark == "best" for table in marked for (model, _), mark in table.items() if model == SUBJECT)
 
 
 def where(row: Row) -> str:
-    """Which cell it is."""
     """The cell's place in words."""
     return f"{row.model} on {row.dataset} at {row.noise:g}"
 

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from chebact.data.synthetic import DATASETS
 from chebact.lab.report import synthetic_pictures as pictures
-from chebact.lab.report.agreement import Agreement, agreement_of, has_mean, where
+from chebact.lab.report.agreement import Agreement, agreement_of, where
 from chebact.lab.report.explanations import explain, explain_held
 from chebact.lab.report.parts import Block, Cell, Commands, Fold, Missing, Section, Table, Tile, Tone, Words
 from chebact.lab.report.results import Results
-from chebact.lab.report.synthetic import Row, decimals, marks, rows_of, tables_of
+from chebact.lab.report.synthetic import Row, has_mean, marks, rows_of, tables_of
 from chebact.lab.report.synthetic_tables import ours, theirs
 from chebact.lab.store import Record
 from chebact.networks.residual_mlp import ARCHITECTURES
@@ -110,8 +110,7 @@ def rmse_table(rows: Sequence[Row], form: str, noise: float) -> Table:
         f"RMSE at noise {noise:g}, {form} recipes, "
         f"{' to '.join(str(n) for n in dict.fromkeys((seeds[0], seeds[-1])))} seeds: "
         "ours, below it the published cell and the distance in its deviations. Bold: the two best of a column, "
-        "models with "
-        "any NaN aside."
+        "models that lose most of their seeds aside."
     )
     heads = ("model", *(DATASETS[name].title for name in datasets))
     return Table(f"synthetic-{form}-{noise:g}".replace(".", "-"), caption, heads, body, toned=True)
@@ -122,9 +121,7 @@ def cell_of(row: Row | None, *, best: bool) -> Cell:
         return Cell("not run")
     said = theirs(row).strip("()")
     away, tone = comparison(row)
-    sort = row.mean if not row.nan else None
-    if row.nan and away:
-        away = f"rest {row.mean:.{decimals(row.dataset, row.noise)}f}, {away}"
+    sort = row.mean if has_mean(row) else None
     return Cell(ours(row), said, sort, tone, best, away)
 
 

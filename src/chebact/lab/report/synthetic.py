@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal
 
 from chebact.data.synthetic import DATASETS
-from chebact.lab.published import SYNTHETIC, published
+from chebact.lab.published import SEEDS, SYNTHETIC, published
 from chebact.lab.stats import summarize
 from chebact.lab.store import Record
 from chebact.networks.residual_mlp import ARCHITECTURES
@@ -94,14 +94,25 @@ def decimals(dataset: str, noise: float) -> int:
     return max(printed, default=4)
 
 
-def marks(rows: Sequence[Row], *, of_paper: bool = False) -> dict[tuple[str, str], Mark]:
+def has_mean(row: Row) -> bool:
+    """Whether most of our seeds stayed finite, so that their mean says something."""
+    return row.nan <= row.seeds / 2
+
+
+def marks(rows: Sequence[Row], *, of_paper: bool = False, strict: bool = False) -> dict[tuple[str, str], Mark]:
     """The cells (model, dataset) of one table that stand out: in each column the two best means and the four worst.
 
-    As in the paper, which prints smooth and other functions apart, a model with any NaN on the functions of one kind
-    takes no part in the columns of that kind, and equal printed numbers share a mark. `of_paper` marks the published
-    numbers of these rows in place of ours.
+    The paper prints smooth and other functions apart. A model that loses most of its seeds on a function of one kind
+    takes no part in the columns of that kind; `strict` drops it for a single lost seed, which is the letter of the
+    paper (its own table has the same marks either way). Equal printed numbers share a mark. `of_paper` marks the
+    published numbers of these rows in place of ours.
     """
-    exploded = {(row.model, DATASETS[row.dataset].smooth) for row in rows if (row.paper_nan if of_paper else row.nan)}
+
+    def is_lost(row: Row) -> bool:
+        nan, seeds = (row.paper_nan or 0, SEEDS) if of_paper else (row.nan, row.seeds)
+        return nan > (0 if strict else seeds / 2)
+
+    exploded = {(row.model, DATASETS[row.dataset].smooth) for row in rows if is_lost(row)}
     found: dict[tuple[str, str], Mark] = {}
     for dataset in {row.dataset for row in rows}:
         column = {}

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from chebact.data.synthetic import DATASETS
 from chebact.lab.published import SEEDS
-from chebact.lab.report.synthetic import Mark, Row, decimals, marks
+from chebact.lab.report.synthetic import Mark, Row, decimals, has_mean, marks
 from chebact.networks.residual_mlp import ARCHITECTURES
 
 __all__ = ["as_markdown", "as_tables", "caption"]
@@ -17,7 +17,7 @@ __all__ = ["as_markdown", "as_tables", "caption"]
 SIGNS: dict[Mark | None, str] = {"best": "*", "worst": "!", None: ""}
 STYLES: dict[Mark | None, str] = {"best": "bold green", "worst": "red", None: ""}
 MARKDOWN: dict[Mark | None, str] = {"best": "**{}**", "worst": "*{}*", None: "{}"}
-LEGEND = "the two best of a column, {}; the four worst, {}; models with any NaN take no part"
+LEGEND = "the two best of a column, {}; the four worst, {}; models that lose most of their seeds take no part"
 
 
 def caption(recipes: str, noise: float, rows: Sequence[Row]) -> str:
@@ -28,10 +28,11 @@ def caption(recipes: str, noise: float, rows: Sequence[Row]) -> str:
 
 
 def ours(row: Row) -> str:
-    """Our cell as the paper would print it."""
-    if row.nan or row.mean is None:
-        return f"{row.nan}/{row.seeds} NaN"
-    return plus_minus(row.mean, row.std, decimals(row.dataset, row.noise))
+    """Our cell: mean and deviation of the seeds that stayed finite if they are most, and how many did not."""
+    lost = f"{row.nan}/{row.seeds} NaN"
+    if not has_mean(row) or row.mean is None:
+        return lost
+    return plus_minus(row.mean, row.std, decimals(row.dataset, row.noise)) + (f", {lost}" if row.nan else "")
 
 
 def theirs(row: Row) -> str:
