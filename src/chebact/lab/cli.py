@@ -85,7 +85,7 @@ def run_command(arguments: Sequence[str] | None = None) -> int:
     try:
         app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
     except UnusedCliTokensError as error:
-        words, place = " ".join(error.unused_tokens), " ".join(["chebact", *(error.command_chain or ())])
+        words, place = " ".join(error.unused_tokens or ()), " ".join(["chebact", *(error.command_chain or ())])
         return failed(f"{place} does not know what to do with {words!r}: `{place} --help` lists what it takes")
     except CycloptsError as error:
         return failed(str(error))
