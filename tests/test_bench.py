@@ -15,7 +15,7 @@ from chebact.lab import LabError
 from chebact.lab.bench import contract, machine, ops, peers, timing
 from chebact.lab.bench.files import machine_path, read_rows, write_rows
 from chebact.lab.bench.page import as_markdown
-from chebact.lab.bench.plot import draw
+from chebact.lab.bench.plot import draw, draw_degrees
 from chebact.lab.cli import run_command
 from chebact.lab.commands import bench
 
@@ -201,6 +201,18 @@ def test_the_plot_labels_both_panels_and_is_the_same_every_time():
     text = image.decode()
     for words in ("by activation (NCHW)", "by degree", "degree of the polynomial", "as a multiple of ReLU", "gelu"):
         assert f"<!-- {words}" in text or f"{words} -->" in text
+
+
+def test_the_legend_of_the_degrees_hides_no_line():
+    from matplotlib.figure import Figure
+
+    figure = Figure(layout="constrained")
+    axes = figure.subplots()
+    draw_degrees(axes, table())
+    figure.draw_without_rendering()
+    legend = axes.get_legend().get_window_extent()
+    assert not legend.overlaps(axes.get_window_extent())
+    assert legend.y0 > 0
 
 
 @pytest.mark.parametrize("case", ["3xx", "", "4", "2x3x4", "0x5", "4x-2", "axb"])

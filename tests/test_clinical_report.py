@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,7 +14,9 @@ from chebact.lab.cli import run_command
 from chebact.lab.report.clinical import is_dementiabank, rows_of, tables_of
 from chebact.lab.report.clinical_tables import caption, sections, sheets_of
 from chebact.lab.report.documents import update_document
-from chebact.lab.report.results import read_results
+from chebact.lab.report.parts import Table
+from chebact.lab.report.results import Results, read_results
+from chebact.lab.report.section_clinical import clinical_section
 from chebact.lab.store import Record, write_record
 
 NETWORKS = {"shortcut": "average", "epochs": 300}
@@ -184,3 +187,18 @@ def test_committed_records_are_one_table(tmp_path, request):
     (table,) = tables_of(rows_of(read_results(tmp_path).records))
     assert [row.model for row in table].count("tanh") == 2
     assert all(row.against == "tanh" for row in table if row.model != "tanh")
+
+
+def test_scores_on_dementiabank_are_coloured_beside_the_published_ones():
+    spec = {"data": "dementiabank", "recordings": 407, "positive": 178, "features": 66}
+    page = clinical_section(Results(Path("results"), [record("tanh", 32, **spec), record("1-class", seed=1, **spec)]))
+    table = next(block for block in page.blocks if isinstance(block, Table))
+    assert table.toned
+    majority, tanh = table.rows
+    (row,) = (row for row in rows_of([record("tanh", 32, **spec)]))
+    away = (row.accuracy - 82.7) / 1.2
+    assert (tanh[3].below, tanh[3].away) == ("82.7 ± 1.2", f"{away:+.1f}".replace("-", "−"))
+    assert tanh[3].tone == "far"  # the drawn counts are worse by many deviations
+    assert (majority[3].below, majority[3].tone) == ("56.3 ± 0.0", "")  # a deviation of zero measures nothing
+    others = clinical_section(Results(Path("results"), [record("tanh", 32)]))
+    assert not any(block.toned for block in others.blocks if isinstance(block, Table))

@@ -73,3 +73,16 @@ def test_python_blocks_of_the_document_run_in_order(path, tmp_path, monkeypatch)
         if "no-run" not in match[1]:
             line = text.count("\n", 0, match.start()) + 1
             exec(compile("\n" * line + match[2], str(path), "exec"), names)
+
+
+def test_every_page_of_the_documents_is_in_the_readme():
+    text = (ROOT / "README.md").read_text()
+    assert [path.name for path in sorted((ROOT / "docs").glob("*.md")) if f"(docs/{path.name})" not in text] == []
+
+
+def test_the_records_that_the_page_of_studies_counts_are_there():
+    rows = re.findall(r"^\| `(\S+)` \| (\d+) \|", (ROOT / "docs" / "studies.md").read_text(), re.MULTILINE)
+    found = {folder: len(list((ROOT / "results" / folder).rglob("*.json"))) for folder, _ in rows}
+    assert found == {folder: int(count) for folder, count in rows}
+    named = {folder.partition("/")[0] for folder in found} | {"bench", "images"}
+    assert {path.name for path in (ROOT / "results").iterdir()} <= named

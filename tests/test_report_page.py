@@ -11,10 +11,10 @@ import pytest
 import torch
 from report_records import small_records, write_all
 
+from chebact.lab.captures import outside
 from chebact.lab.cli import run_command
 from chebact.lab.commands import report
 from chebact.lab.report.explanations import explain, standard_errors
-from chebact.lab.report.figures_images import outside
 from chebact.lab.report.figures_theory import DEGREES, FUNCTIONS, bounds, largest_error
 from chebact.lab.report.page import as_html, sections_of
 from chebact.lab.report.parts import Cell, Section, Table, Words, pictures_in
@@ -296,7 +296,7 @@ def test_the_command_writes_one_page_and_says_where(records, tmp_path, capsys, m
         (["all", "--results", "empty"], "there are no records below empty"),
         (["all", "--output", "file"], "cannot write into file: it is a file"),
         (["pictures", "--results", "empty"], "keeps learned activations"),
-        (["everything"], "everything"),
+        (["everything"], "does not know what to do with 'everything'"),
     ],
 )
 def test_what_cannot_be_reported_gets_one_sentence(arguments, words, records, tmp_path, capsys, monkeypatch):

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from cyclopts import App, CycloptsError
+from cyclopts import App, CycloptsError, UnusedCliTokensError
 
 from chebact.lab import LabError
 
@@ -84,6 +84,9 @@ def run_command(arguments: Sequence[str] | None = None) -> int:
     """Run one command; 0 when it went well, 2 after an error that is shown as one sentence, 130 when it was stopped."""
     try:
         app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
+    except UnusedCliTokensError as error:
+        words, place = " ".join(error.unused_tokens or ()), " ".join(["chebact", *(error.command_chain or ())])
+        return failed(f"{place} does not know what to do with {words!r}: `{place} --help` lists what it takes")
     except CycloptsError as error:
         return failed(str(error))
     except LabError as error:

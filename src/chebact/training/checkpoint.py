@@ -13,7 +13,7 @@ import torch
 
 from chebact.files import writing_whole
 
-__all__ = ["CheckpointError", "checkpoints", "load_checkpoint", "save_checkpoint"]
+__all__ = ["CheckpointError", "checkpoints", "is_checkpoint", "load_checkpoint", "read_checkpoint", "save_checkpoint"]
 
 MAGIC = b"chebact checkpoint 1\n"
 NAME = re.compile(r"checkpoint-(\d+)\.pt")
@@ -69,6 +69,28 @@ def load_checkpoint(path: Path, identity: Mapping[str, Any]) -> dict[str, Any]:
     """The state in a checkpoint of the training that `identity` names; a CheckpointError where it is damaged or of
     another one.
     """
+    parts = read_checkpoint(path)
+    there = parts["identity"]
+    other = [name for name in sorted({*there, *identity}) if there.get(name) != identity.get(name)]
+    if other:
+        words = ", ".join(f"{name} is {there.get(name)!r} there and {identity.get(name)!r} here" for name in other)
+        raise CheckpointError(f"{path} is of another training ({words}): choose another folder with --output")
+    state: dict[str, Any] = parts["state"]
+    return state
+
+
+def is_checkpoint(path: Path) -> bool:
+    """Whether a file begins as a checkpoint does.
+
+    >>> is_checkpoint(Path(__file__))
+    False
+    """
+    with path.open("rb") as file:
+        return file.read(len(MAGIC)) == MAGIC
+
+
+def read_checkpoint(path: Path) -> dict[str, Any]:
+    """All that a checkpoint holds: `identity`, `position` and `state`; a CheckpointError where it is damaged."""
     mend = f"remove it to go on from the one before, or move {path.parent} away to start anew"
     try:
         content = path.read_bytes()
@@ -79,11 +101,5 @@ def load_checkpoint(path: Path, identity: Mapping[str, Any]) -> dict[str, Any]:
         raise CheckpointError(f"{path} is not a whole checkpoint of this version of chebact: {mend}")
     if hashlib.sha256(content[start:]).hexdigest().encode() != content[len(MAGIC) : start - 1]:
         raise CheckpointError(f"{path} is damaged, for its checksum does not fit: {mend}")
-    parts = torch.load(io.BytesIO(content[start:]), map_location="cpu", weights_only=True)
-    there = parts["identity"]
-    other = [name for name in sorted({*there, *identity}) if there.get(name) != identity.get(name)]
-    if other:
-        words = ", ".join(f"{name} is {there.get(name)!r} there and {identity.get(name)!r} here" for name in other)
-        raise CheckpointError(f"{path} is of another training ({words}): choose another folder with --output")
-    state: dict[str, Any] = parts["state"]
-    return state
+    parts: dict[str, Any] = torch.load(io.BytesIO(content[start:]), map_location="cpu", weights_only=True)
+    return parts

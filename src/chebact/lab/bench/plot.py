@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from chebact.lab import LabError
 from chebact.lab.bench.ops import Row
@@ -66,6 +66,7 @@ def draw_activations(axes: Axes, rows: Sequence[Row]) -> None:
     axes.set(yscale="log", title="Forward and backward, by activation (NCHW)", ylabel="time, as a multiple of ReLU")
     axes.set_axisbelow(True)
     finish(axes)
+    axes.legend(title="size of x", fontsize="small", loc="upper left", handlelength=3.5)
 
 
 def draw_degrees(axes: Axes, rows: Sequence[Row]) -> None:
@@ -90,6 +91,9 @@ def draw_degrees(axes: Axes, rows: Sequence[Row]) -> None:
     axes.set_xticks(degrees, [str(degree) for degree in degrees])
     axes.minorticks_off()
     finish(axes)
+    # Below the axes: lines may go anywhere in them, and the names of activations leave room there on the left.
+    below: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.13), "ncols": 2}
+    axes.legend(title="size of x", fontsize="small", handlelength=3.5, **below)
 
 
 def curve_of(row: Row) -> tuple[str, str] | None:
@@ -121,7 +125,7 @@ def colour(index: int) -> str:
 
 
 def finish(axes: Axes) -> None:
-    """What both panels have: the line of ReLU, costs as they are said (0.5, 1, 20), a legend."""
+    """What both panels have: the line of ReLU, costs as they are said (0.5, 1, 20), a grid."""
     from matplotlib.ticker import FuncFormatter, LogLocator
 
     axes.axhline(1, color="black", lw=1, ls=":")
@@ -129,4 +133,3 @@ def finish(axes: Axes) -> None:
     axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axes.grid(axis="y", alpha=0.3)
-    axes.legend(title="size of x", fontsize="small", loc="upper left", handlelength=3.5)

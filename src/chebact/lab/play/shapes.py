@@ -16,12 +16,15 @@ from chebact import coefficients_to_values
 from chebact.activations import ChebyshevLagrange, WeightedChebyshev
 from chebact.basis import Basis
 from chebact.lab import LabError
-from chebact.lab.store import read_record
+from chebact.lab.captures import inputs_of, tails_of
+from chebact.lab.store import Record, read_record
+from chebact.training.checkpoint import CheckpointError, is_checkpoint, read_checkpoint
 
 __all__ = ["MOST_DEGREE", "Shapes", "shapes_in_model", "shapes_in_record"]
 
 MOST_DEGREE = 100  # the page's own limit, MOST.read in state.js
 MOST_NUMBERS = 400_000  # about 8 MB of page
+TURNED_NAN = "{} keeps no learned activations because that training turned NaN: choose another record"
 OWN = ("chebact.activations", "chebact.networks.", "chebact.basis", "torch.nn.modules.", "torch.nn.parameter")
 
 
@@ -55,13 +58,15 @@ class Shapes:
 def shapes_in_record(path: Path) -> list[Shapes]:
     """The activations that a record keeps: each layer as it was after training, then as it was before."""
     record = read_record(path)
+    if "captures" in record.results and tails_of(record.spec["activation"]) is not None:
+        return shapes_in_captures(path, record)
     if "activations" not in record.results:
         raise LabError(
             f"{path} keeps no learned activations: records of networks that learn them do, made by `chebact run`"
         )
     kept = record.results["activations"]
     if kept is None:
-        raise LabError(f"{path} keeps no learned activations because that training turned NaN: choose another record")
+        raise LabError(TURNED_NAN.format(path))
     choices = {
         "tails": kept["tails"],
         "regression_nodes": kept["regression_nodes"],
@@ -70,6 +75,30 @@ def shapes_in_record(path: Path) -> list[Shapes]:
     after = [Shapes(layer["layer"], layer["values"], inputs=layer["inputs"], **choices) for layer in kept["layers"]]
     before = [Shapes(f"{layer['layer']}, before training", layer["start"], **choices) for layer in kept["layers"]]
     return [*after, *before]
+
+
+def shapes_in_captures(path: Path, record: Record) -> list[Shapes]:
+    """The units that an image record keeps, convolution by convolution: after training, then before."""
+    captures, found = record.results["captures"], []
+    if not captures["after"]:
+        raise LabError(TURNED_NAN.format(path))
+    for when, told in (("after", ""), ("before", ", before training")):
+        learned = [entry for entry in captures[when] if entry["values"] is not None]
+        for number in dict.fromkeys(entry["convolution"] for entry in learned):
+            own = [entry for entry in learned if entry["convolution"] == number]
+            found.append(
+                Shapes(
+                    f"convolution {number}{told}",
+                    [entry["values"] for entry in own],
+                    tails=tails_of(record.spec["activation"]),
+                    regression_nodes=2,
+                    interval=(-1.0, 1.0),
+                    inputs=[inputs_of(entry) for entry in own],
+                )
+            )
+    if not found:
+        raise LabError(f"{path} keeps no learned activations: its captured units are those of ReLU")
+    return found
 
 
 def shapes_in_model(path: Path) -> list[Shapes]:
@@ -89,6 +118,8 @@ def shapes_in_model(path: Path) -> list[Shapes]:
 def loaded(path: Path) -> Any:
     """What torch.save wrote, with no code of the file's run."""
     try:
+        if is_checkpoint(path):
+            return read_checkpoint(path)["state"]
         unknown = torch.serialization.get_unsafe_globals_in_checkpoint(path)
         classes = {name: allowed(name) for name in unknown}
         strange = sorted(name for name, found in classes.items() if found is None)
@@ -99,6 +130,8 @@ def loaded(path: Path) -> Any:
             )
         with torch.serialization.safe_globals([found for found in classes.values() if found is not None]):
             return torch.load(path, map_location="cpu", weights_only=True)
+    except CheckpointError as error:
+        raise LabError(str(error)) from error
     except OSError as error:
         raise LabError(f"cannot read {path}: {error.strerror}") from error
     except (RuntimeError, pickle.UnpicklingError, ValueError, EOFError, KeyError, AttributeError, TypeError) as error:

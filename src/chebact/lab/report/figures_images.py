@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from chebact.data.images import IMAGE_DATASETS
+from chebact.lab.captures import inputs_of, tails_of
 from chebact.lab.report.figures_shapes import Shape
 from chebact.lab.report.parts import Key, Panel
 from chebact.lab.report.theme import LIGHT, as_panel, canvas
@@ -19,7 +20,6 @@ TITLES = {name: row.title for name, row in IMAGE_DATASETS.items()}
 NAMES = {"test_accuracy": "test accuracy, %", "train_loss": "training loss"}
 ACCURACY_KEYS = (Key("line", "other", "ReLU"), Key("line", "learned", "CL-extrapolate"), Key("line", "third", "others"))
 COLOURS = {"relu": "other", "cl-extrapolate": "learned"}
-TAILS = {"cl-extrapolate": "extrapolate", "cl-regression": "regression", "cl": "none"}
 
 
 def title_of(activation: str) -> str:
@@ -45,6 +45,7 @@ def accuracy_panel(records: Sequence[Record], what: str, name: str) -> Panel:
                     last.append(f"{title_of(record.spec['activation'])} seed {seed['seed']} {pairs[-1][1]:.4g}")
         axes.set_title(NAMES[what])
         axes.set_xlabel("epoch")
+        axes.set_xlim(0, 1.03 * max(record.spec["epochs"] for record in records))
         axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
         axes.grid(axis="y")
     alt = f"{NAMES[what]} over the epochs; at the end " + ", ".join(last)
@@ -69,26 +70,13 @@ def before_after_shapes(record: Record) -> list[Shape]:
 
 def shape_of(entry: Mapping[str, Any], spec: Mapping[str, Any], title: str | None = None) -> Shape:
     """A captured unit: its values where the activation is learned by heights at nodes, its drawn curve otherwise."""
-    tails = TAILS.get(spec["activation"])
+    tails = tails_of(spec["activation"])
     learned = entry["values"] is not None and tails is not None
-    low, high, counts = entry["low"], entry["high"], entry["counts"]
     return Shape(
         title or f"conv {entry['convolution']}, unit {entry['unit'] + 1}",
         entry["values"] if learned else None,
         degree=spec["degree"],
         tails=tails or "none",
-        inputs={"low": low, "high": high, "counts": counts, "outside": outside(low, high, counts)},
+        inputs=inputs_of(entry),
         curve=None if learned else entry["shape"],
     )
-
-
-def outside(low: float, high: float, counts: Sequence[int]) -> float:
-    """The share of inputs outside [-1, 1], from a histogram: a bin that an end cuts counts by its part outside."""
-    width = (high - low) / len(counts)
-    if width <= 0:
-        return float(abs(low) > 1)
-    inside = 0.0
-    for index, count in enumerate(counts):
-        left = low + index * width
-        inside += count * max(0.0, min(left + width, 1.0) - max(left, -1.0)) / width
-    return max(0.0, 1 - inside / max(1, sum(counts)))

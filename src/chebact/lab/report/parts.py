@@ -18,6 +18,7 @@ __all__ = [
     "Section",
     "Table",
     "Tile",
+    "Tone",
     "Words",
     "pictures_in",
 ]

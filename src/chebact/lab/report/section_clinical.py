@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from chebact.lab.report.again import clinical_commands
+from chebact.lab.report.agreement import tone_of
 from chebact.lab.report.clinical import Row, is_dementiabank, rows_of, tables_of
 from chebact.lab.report.clinical_tables import Sheet, caption, sheets_of
 from chebact.lab.report.figures_clinical import SCORE_KEYS, score_panel
@@ -35,7 +37,7 @@ def clinical_section(results: Results) -> Section:
         blocks.append(Missing(DEMENTIABANK, COMMAND))
     if rows:
         blocks.append(Words(("To run it again:",)))
-        blocks.append(Commands(("chebact run clinical", "chebact report clinical")))
+        blocks.append(Commands((*clinical_commands(row.spec for row in rows), "chebact report clinical")))
     lead = (
         "Two classes of recordings, tested on people whom no network has met: every seed splits the subjects anew "
         "into folds. "
@@ -48,6 +50,8 @@ def table_blocks(rows: Sequence[Row], name: str) -> list[Block]:
     """The sheets of one table, then its scores as intervals."""
     blocks: list[Block] = [Words((f"{caption(rows)}.",))]
     blocks += [as_table(sheet, f"{name}-sheet-{index}") for index, sheet in enumerate(sheets_of(rows))]
+    if is_dementiabank(rows[0].spec):
+        blocks[1] = beside(rows, sheets_of(rows)[0], f"{name}-sheet-0")
     panels = tuple(score_panel(rows, metric, f"{name}-{metric}") for metric in METRICS)
     known = " The published figures are orange." if is_dementiabank(rows[0].spec) else ""
     told = (
@@ -64,6 +68,22 @@ def as_table(sheet: Sheet, name: str) -> Table:
         for line in sheet.lines
     )
     return Table(name, f"{sheet.title}.", sheet.head, body)
+
+
+def beside(rows: Sequence[Row], sheet: Sheet, name: str) -> Table:
+    """The scores with the published ones below them, coloured by the distance."""
+    body = []
+    for row, line in zip(rows, sheet.lines, strict=True):
+        cells = [Cell(line[0]), *(Cell(text, sort=sort_key(text)) for text in line[1:3])]
+        for metric, text in zip(METRICS, line[3:], strict=True):
+            ours, _, theirs = text.partition("\n")
+            mean, paper, spread = (row.values[part] for part in (metric, f"paper_{metric}", f"paper_{metric}_std"))
+            comparable = not row.nan and mean is not None and paper is not None and spread
+            away, tone = tone_of(mean, paper, spread, higher_is_better=True) if comparable else ("", "")
+            cells.append(Cell(ours, theirs.strip("()"), sort_key(ours), tone, away=away))
+        body.append(tuple(cells))
+    caption = f"{sheet.title.replace('in brackets', 'below it, and the distance in its deviations')}."
+    return Table(name, caption, sheet.head, tuple(body), toned=True)
 
 
 def sort_key(text: str) -> float | None:

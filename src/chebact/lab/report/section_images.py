@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from chebact.lab.published_images import EPOCHS
+from chebact.lab.report.again import image_commands
+from chebact.lab.report.agreement import tone_of
 from chebact.lab.report.figures_images import (
     ACCURACY_KEYS,
     TITLES,
@@ -16,7 +18,7 @@ from chebact.lab.report.figures_images import (
 from chebact.lab.report.figures_shapes import SHAPE_KEYS, shape_panel
 from chebact.lab.report.image_tables import CAPTION, HEADS, cells
 from chebact.lab.report.images import ImageRow, rows_of, settings
-from chebact.lab.report.parts import Block, Cell, Commands, Fold, Missing, Picture, Section, Table, Words
+from chebact.lab.report.parts import Block, Cell, Commands, Missing, Picture, Section, Table, Words
 from chebact.lab.report.results import Results
 from chebact.lab.report.section_clinical import sort_key
 from chebact.lab.store import Record
@@ -25,6 +27,7 @@ __all__ = ["images_section"]
 
 CONTROL, SUBJECT = "relu", "cl-extrapolate"
 PAPER = ("mnist", "cifar10")
+ACCURACY = HEADS.index("test accuracy, %")
 SMALL = (206, 160)  # five units of a convolution in a row
 
 
@@ -36,26 +39,29 @@ def images_section(results: Results) -> Section:
     if records:
         rows = rows_of(records)
         blocks += [accuracy_table(rows), Words(parity(rows))]
-    blocks += [
-        Missing(
-            f"{TITLES[name]} with the paper's {EPOCHS} epochs on all images: not run yet.",
-            f"chebact run images --dataset {name}",
-        )
-        for name in PAPER
-        if not any(is_papers(record) and record.spec["dataset"] == name for record in records)
-    ]
+    blocks += [block for name in PAPER for block in missing(records, name)]
     for index, group in enumerate(groups(records)):
         blocks += pictures(group, f"im-{index}")
     if records:
-        names = dict.fromkeys(record.spec["dataset"] for record in records)
         blocks.append(Words(("To run it again:",)))
-        blocks.append(Commands((*(f"chebact run images --dataset {name}" for name in names), "chebact report images")))
+        blocks.append(Commands((*image_commands(records), "chebact report images")))
     lead = (
         "A residual network of 14 layers with ReLU, and the same with CL-extrapolate in its last eight convolutions. "
         "The "
         "paper finds no difference here."
     )
     return Section("images", title, tuple(blocks), lead)
+
+
+def missing(records: Sequence[Record], dataset: str) -> list[Missing]:
+    """What the paper has of a set and the records do not."""
+    there = {record.spec["activation"] for record in records if is_papers(record) and record.spec["dataset"] == dataset}
+    lost = [name for name in (CONTROL, SUBJECT) if name not in there]
+    if not lost:
+        return []
+    who = "" if len(lost) == 2 else f"{title_of(lost[0])} on "
+    sentence = f"{who}{TITLES[dataset]} with the paper's {EPOCHS} epochs on all images: not run yet."
+    return [Missing(sentence, f"chebact run images --dataset {dataset}")]
 
 
 def is_papers(record: Record) -> bool:
@@ -79,8 +85,29 @@ def accuracy_table(rows: Sequence[ImageRow]) -> Table:
         seeds = ", ".join("NaN" if value is None else f"{value:.2f}" for value in row.accuracies)
         own = [Cell(texts[0], sort=row.dataset), Cell(texts[1], sort=texts[1])]
         own += [Cell(text, sort=sort_key(text)) for text in texts[2:]]
+        own[ACCURACY] = accuracy_cell(row, texts[ACCURACY])
         body.append((*own, Cell(seeds, sort=row.mean), Cell(f"{row.parameters:,}", sort=row.parameters)))
-    return Table("accuracies", f"{CAPTION}.", (*HEADS, "the seeds, %", "parameters"), tuple(body))
+    toned = any(of_paper(row) for row in rows)
+    caption = f"{CAPTION}." + (f" Runs of {EPOCHS} epochs on all images: the distance in published deviations." * toned)
+    return Table("accuracies", caption, (*HEADS, "the seeds, %", "parameters"), tuple(body), toned=toned)
+
+
+def of_paper(row: ImageRow) -> bool:
+    """Whether a row is of a run like a published one, so that the two can be compared."""
+    return row.epochs == EPOCHS and row.subset is None and row.paper_mean is not None
+
+
+def accuracy_cell(row: ImageRow, text: str) -> Cell:
+    """The accuracy, coloured by its distance from the published one where the two are of like runs."""
+    if not of_paper(row) or row.paper_mean is None or not row.paper_std:
+        return Cell(text, sort=row.mean)
+    published = f"{row.paper_mean:.2f} ± {row.paper_std:.2f}"
+    if row.mean is None or row.nan > row.seeds / 2:
+        return Cell(text, published, row.mean, "far")
+    away, tone = tone_of(row.mean, row.paper_mean, row.paper_std, higher_is_better=True)
+    if row.nan:
+        tone = "far" if tone == "far" else "worse"
+    return Cell(text, published, row.mean, tone, away=away)
 
 
 def parity(rows: Sequence[ImageRow]) -> tuple[str, ...]:
@@ -92,11 +119,10 @@ def parity(rows: Sequence[ImageRow]) -> tuple[str, ...]:
             continue
         difference = row.mean - control.mean
         p = "too few seeds for a test" if row.p is None else f"Kruskal-Wallis p = {row.p:.2f}"
-        whole = row.epochs == EPOCHS and row.subset is None and row.paper_p is not None
-        sentences.append(
-            f"{cells(row)[0]}, {row.epochs} epochs: CL-extrapolate is {abs(difference):.2f} points "
-            f"{'above' if difference > 0 else 'below'} ReLU; {p}{f' (published: {row.paper_p:g})' if whole else ''}."
-        )
+        side = "above" if difference > 0 else "below"
+        found = f"{abs(difference):.2f} points {side} ReLU" if round(difference, 2) else "level with ReLU"
+        published = f" (published: {row.paper_p:g})" if of_paper(row) else ""
+        sentences.append(f"{cells(row)[0]}, {epochs_of(row.epochs)}: CL-extrapolate is {found}; {p}{published}.")
     return tuple(sentences)
 
 
@@ -108,14 +134,18 @@ def alike(one: ImageRow, other: ImageRow) -> bool:
 def pictures(group: Sequence[Record], name: str) -> list[Block]:
     """Curves of a group of records, then the units of each."""
     spec = group[0].spec
-    place = f"{TITLES.get(spec['dataset'], spec['dataset'])}, {spec['epochs']} epochs"
+    place = f"{TITLES.get(spec['dataset'], spec['dataset'])}, {epochs_of(spec['epochs'])}"
     part = "" if spec.get("subset") is None else f" on {spec['subset']:,} images"
     panels = tuple(accuracy_panel(group, what, f"{name}-{what}") for what in ("test_accuracy", "train_loss"))
     caption = f"{place}{part}: test accuracy and training loss, a line a seed."
     blocks: list[Block] = [Picture(f"{name}-curves", caption, panels, ACCURACY_KEYS)]
-    for record in sorted(group, key=lambda record: record.spec["activation"]):
-        blocks += unit_pictures(record, f"{place}{part}", f"{name}-{record.spec['activation']}")
+    for number, record in enumerate(sorted(group, key=lambda record: str(record.spec["activation"]))):
+        blocks += unit_pictures(record, f"{place}{part}", f"{name}-{number}")
     return blocks
+
+
+def epochs_of(count: int) -> str:
+    return "1 epoch" if count == 1 else f"{count} epochs"
 
 
 def unit_pictures(record: Record, place: str, name: str) -> list[Block]:
@@ -134,8 +164,9 @@ def unit_pictures(record: Record, place: str, name: str) -> list[Block]:
     pairs = before_after_shapes(record)
     if pairs:
         drawn = tuple(shape_panel(shape, f"{name}-ba-{index}") for index, shape in enumerate(pairs))
-        caption = f"{place}, {title}: units 1 and 2 before the last convolution, before training and after it."
-        blocks.append(
-            Fold(f"Before and after training: {title}, {place}", (Picture(f"{name}-before-after", caption, drawn),))
+        caption = (
+            f"{place}, {title}: units 1 and 2 before the last convolution, before training (the first two) and after "
+            "it (the next two), which is the paper's first figure."
         )
+        blocks.append(Picture(f"{name}-before-after", caption, drawn, SHAPE_KEYS))
     return blocks

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from chebact.data.synthetic import DATASETS
 from chebact.lab.report import synthetic_pictures as pictures
-from chebact.lab.report.agreement import Agreement, agreement_of, where
+from chebact.lab.report.again import synthetic_commands
+from chebact.lab.report.agreement import Agreement, agreement_of, tone_of, where
 from chebact.lab.report.explanations import explain, explain_held
 from chebact.lab.report.parts import Block, Cell, Commands, Fold, Missing, Section, Table, Tile, Tone, Words
 from chebact.lab.report.results import Results
@@ -37,9 +38,7 @@ def synthetic_section(results: Results) -> Section:
         parts = form_blocks(own, form)
         blocks += parts if form == forms[0] else [Fold(f"The same with {FORMS[form]}", tuple(parts))]
     blocks.append(Words(("To run it again, from nothing or from wherever it was stopped:",)))
-    blocks.append(
-        Commands((*(f"chebact run synthetic --recipes {form}" for form in forms), "chebact report synthetic"))
-    )
+    blocks.append(Commands((*synthetic_commands(records), "chebact report synthetic")))
     first = agreement_of([row for row in rows_of(records) if row.recipes == forms[0]])
     lead = (
         "Eleven networks learn seven functions from a thousand noisy points each. The error is taken on a thousand "
@@ -131,11 +130,10 @@ def comparison(row: Row) -> tuple[str, Tone]:
         return "", "nan" if row.nan or row.paper_nan else ""
     if row.mean is None or not has_mean(row):
         return "", "far"
-    away = (row.mean - row.paper_mean) / row.paper_std
-    tone: Tone = "better" if away < -1 else "near" if away <= 2 else "worse" if away <= 4 else "far"
+    away, tone = tone_of(row.mean, row.paper_mean, row.paper_std)
     if row.nan:  # the distance is that of the other seeds
         tone = "far" if tone == "far" else "worse"
-    return f"{round(away, 1) + 0.0:+.1f}".replace("-", "−"), tone
+    return away, tone
 
 
 def exceptions(rows: Sequence[Row], form: str) -> Block:

@@ -1,0 +1,37 @@
+"""What an image record keeps of single units, read: how the activation is built, what falls outside its interval."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+__all__ = ["inputs_of", "tails_of"]
+
+TAILS = {"cl-extrapolate": "extrapolate", "cl-regression": "regression", "cl": "none"}
+
+
+def tails_of(activation: str) -> str | None:
+    """The tails of an activation whose captured `values` are heights at nodes; None where they are not.
+
+    >>> tails_of("cl-extrapolate"), tails_of("wcp")
+    ('extrapolate', None)
+    """
+    return TAILS.get(activation)
+
+
+def inputs_of(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """The histogram of a captured unit's inputs, with the share of them outside [-1, 1]."""
+    low, high, counts = entry["low"], entry["high"], entry["counts"]
+    return {"low": low, "high": high, "counts": counts, "outside": outside(low, high, counts)}
+
+
+def outside(low: float, high: float, counts: Sequence[int]) -> float:
+    """The share of inputs outside [-1, 1], from a histogram: a bin that an end cuts counts by its part outside."""
+    width = (high - low) / len(counts)
+    if width <= 0:
+        return float(abs(low) > 1)
+    inside = 0.0
+    for index, count in enumerate(counts):
+        left = low + index * width
+        inside += count * max(0.0, min(left + width, 1.0) - max(left, -1.0)) / width
+    return max(0.0, 1 - inside / max(1, sum(counts)))
