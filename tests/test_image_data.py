@@ -209,6 +209,44 @@ def test_a_broken_archive_is_named(small_sets, tmp_path):
         fetch_images("cifar10", tmp_path / "data", str(own))
 
 
+def batch(labels):
+    return pickle.dumps({b"data": numpy.zeros((2, 3072), numpy.uint8), b"labels": labels}, protocol=2)
+
+
+BROKEN = {
+    "sizes that are no numbers": ("fashion-mnist", "a.deb", b"!<arch>\n" + b"data.tar.xz".ljust(48) + b"garbage   `\n"),
+    "a size that leads back": ("fashion-mnist", "a.deb", b"!<arch>\n" + b"other".ljust(48) + b"-60       `\n"),
+    "labels too large": ("cifar10", "data_batch_1", batch([300, 1])),
+    "labels that are words": ("cifar10", "data_batch_1", batch(["a", 1])),
+    "lists that are not JSON": ("cifar10", "p.tgz", tar({**sheets(), "package/train_lables.json": b"{"})),
+    "a number for a list": ("cifar10", "p.tgz", tar({**sheets(), "package/test_lables.json": b"5"})),
+    "a picture cut short": (
+        "cifar10",
+        "p.tgz",
+        tar({**sheets(), "package/data_batch_1.png": sheets()["package/data_batch_1.png"][:60]}),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BROKEN)
+def test_broken_files_are_named_in_one_sentence(case, small_sets, tmp_path, capsys):
+    dataset, name, content = BROKEN[case]
+    own = put(tmp_path / "own", {name: content})
+    assert run_command(["data", "fetch", dataset, "--from", str(own), "--data", str(tmp_path / "data")]) == 2
+    sentence = capsys.readouterr().err.strip()
+    assert sentence.startswith(f"chebact: {dataset} was not fetched: ")
+    assert f"{own / name}" in sentence
+    assert not list((tmp_path / "data").rglob("*.bin"))
+
+
+def test_a_broken_file_beside_a_whole_one_is_passed_over(small_sets, tmp_path):
+    files = small_sets["mnist"]
+    broken = {name: content[:20] for name, content in zipped(files).items()}
+    own = put(tmp_path / "own", {**{f"a/{name}": part for name, part in broken.items()}, **files})
+    fetch_images("mnist", tmp_path / "data", str(own))
+    assert all(stored_files("mnist", tmp_path / "data").values())
+
+
 def test_a_folder_without_data_and_a_full_disk(small_sets, tmp_path, monkeypatch):
     with pytest.raises(DataError, match=r"has no data_batch_1\.bin of cifar10"):
         fetch_images("cifar10", tmp_path / "data", str(put(tmp_path / "own", {"notes.txt": b"nothing"})))

@@ -17,7 +17,7 @@ from torch import nn
 from chebact.data.images import IMAGE_DATASETS, ImageSet, load_images
 from chebact.networks import ShakeShakeResNet
 from chebact.training.checkpoint import CheckpointError, checkpoints
-from chebact.training.distributed import Team
+from chebact.training.distributed import ALONE, TeamError, team
 from chebact.training.images import GENERATORS, BatchError, ImageSettings, ImageTraining, check_batches
 from chebact.training.log import Curves, write_log
 
@@ -27,7 +27,7 @@ DIGITS = IMAGE_DATASETS["digits"]
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 
-def training(folder=None, *, epochs=4, network=None, images=96, identity=None, team=None, **settings):
+def training(folder=None, *, epochs=4, network=None, images=96, identity=None, team=ALONE, **settings):
     """A small network with shake-shake and a learned activation on some of the digits."""
     network = network or ShakeShakeResNet(
         1,
@@ -40,9 +40,7 @@ def training(folder=None, *, epochs=4, network=None, images=96, identity=None, t
     drawn = {name: torch.Generator().manual_seed(index) for index, name in enumerate(GENERATORS)}
     data = [load_images("digits", part).head(images) for part in ("train", "test")]
     settings = ImageSettings(**{"epochs": epochs, "batch_size": 40, **settings})
-    return ImageTraining(
-        network, *data, DIGITS, settings, drawn, folder=folder, identity=identity or {}, team=team or Team()
-    )
+    return ImageTraining(network, *data, DIGITS, settings, drawn, folder=folder, identity=identity or {}, team=team)
 
 
 def weights(own):
@@ -123,6 +121,19 @@ def test_a_checkpoint_of_another_network_is_refused_and_left(tmp_path):
     with pytest.raises(CheckpointError, match="activation is 'cl-extrapolate' there and 'relu' here"):
         training(tmp_path, epochs=1, identity={"activation": "relu"}).run()
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_a_checkpoint_of_another_shape_is_refused_without_an_identity_too(tmp_path):
+    training(tmp_path, network=linear(), epochs=1).run()
+    with pytest.raises(CheckpointError, match="is of another network"):
+        training(tmp_path, epochs=1).run()
+
+
+@pytest.mark.parametrize("size", ["2", "two"])
+def test_a_team_that_nobody_started_is_one_sentence(size, monkeypatch):
+    monkeypatch.setenv("WORLD_SIZE", size)
+    with pytest.raises(TeamError, match=f"WORLD_SIZE={size}, but RANK.*unset WORLD_SIZE"), team():
+        pass
 
 
 def test_the_step_size_is_a_cosine_by_epoch_and_the_optimizer_nesterovs():

@@ -10,9 +10,11 @@ import torch
 
 from chebact.lab import LabError
 from chebact.lab.cli import run_command
+from chebact.lab.commands.images import save_captures
 from chebact.lab.experiments.image_capture import capture
 from chebact.lab.experiments.images import ImageCohort, run_images
 from chebact.lab.published_images import IMAGES
+from chebact.lab.report.image_figures import draw_curves
 from chebact.lab.report.image_tables import as_markdown
 from chebact.lab.report.images import as_json, kruskal_wallis, rows_of
 from chebact.lab.stats import summarize
@@ -45,11 +47,14 @@ def test_the_command_writes_a_record_that_the_report_shows(tmp_path, capsys):
         assert float(next(csv.DictReader(file))["test_loss"]) == pytest.approx(record.results["seeds"][1]["loss"])
     assert list((folder / "tensorboard").iterdir())
     stamps = {path: path.stat().st_mtime_ns for path in output.rglob("*.json")}
-    assert run_command(arguments) == 0  # nothing is left to do
+    assert run_command([*arguments, "--no-resume"]) == 0  # nothing is left to do
+    assert "it was there; move it away to train anew" in capsys.readouterr().err
     assert {path: path.stat().st_mtime_ns for path in output.rglob("*.json")} == stamps
     check_report(output, tmp_path, capsys)
     assert run_command([*arguments, "--batch-size", "32"]) == 2
-    assert "batch_size is 128 there and 32 here" in capsys.readouterr().err
+    message = capsys.readouterr().err
+    assert "batch_size is 128 there and 32 here" in message
+    assert "with --output" in message
 
 
 def check_report(output, folder, capsys):
@@ -118,6 +123,8 @@ def test_a_damaged_checkpoint_stops_the_run_and_the_one_before_takes_over(tmp_pa
         (["--activation", "swish"], "unknown activation 'swish'"),
         (["--epochs", "0"], "epochs must be 1 or more; got 0"),
         (["--subset", "-1"], "subset must be 1 or more; got -1"),
+        (["--subset", "1438"], "subset must be at most 1437, the training images of digits; got 1438"),
+        (["--where"], "where must name one convolution at least"),
         (["--learning-rate", "nan"], "learning_rate must be a finite number"),
         (["--where", "1"], "where must name convolutions from 2 to 13; got 1"),
         (["--device", "abacus"], "unknown device 'abacus': choose from cpu, cuda"),
@@ -133,6 +140,28 @@ def test_bad_input_is_one_sentence(words, sentence, tmp_path, capsys):
     assert last.startswith("chebact: ")
     assert sentence in last
     assert not (tmp_path / "o").exists()
+
+
+def test_a_folder_that_cannot_be_written_is_found_out_before_the_training(tmp_path, capsys):
+    (tmp_path / "file").write_text("")
+    assert run_command(["run", "images", "--subset", "64", "--output", str(tmp_path / "file")]) == 2
+    message = capsys.readouterr().err.strip().splitlines()[-1]
+    assert message.startswith(f"chebact: cannot write into {tmp_path / 'file' / 'digits'}: ")
+    assert message.endswith("choose another with --output")
+
+
+def test_curves_have_gaps_where_a_loss_was_not_finite():
+    curves = {"train_loss": [2.0, 1.0], "test_loss": [None, 1.5], "test_accuracy": [0.1, 0.5]}
+    made = made_record("relu", [0.5], epochs=2)
+    made.results["seeds"][0]["curves"] = curves
+    assert draw_curves([made], "png")[:4] == b"\x89PNG"
+
+
+def test_captures_of_records_alike_in_name_are_all_kept(tmp_path, monkeypatch):
+    monkeypatch.setattr("chebact.lab.commands.images.draw_captures", lambda record, kind: b"a picture")
+    save_captures([made_record("relu", [0.5])] * 2, tmp_path)
+    names = ["cifar10-relu-100-epochs-2.png", "cifar10-relu-100-epochs.png"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == names
 
 
 def test_a_report_of_nothing(tmp_path, capsys):

@@ -193,11 +193,37 @@ def test_the_one_step_keeps_one_tensor_less():
     assert abs(two - one - y.numel() * 4) < 200  # but for a few numbers a channel
 
 
+def test_gradients_of_gradients_are_those_of_the_two_steps():
+    found = []
+    for one_step in (False, True):
+        norm, activation = nn.BatchNorm2d(3).double(), chebact.ChebyshevLagrange(3, init="tanh").double()
+        x = torch.randn(4, 3, 2, 2, generator=seeded(), dtype=torch.float64, requires_grad=True)
+        y = norm_activation(x, norm, activation) if one_step else activation(norm(x))
+        (slope,) = torch.autograd.grad((y**3).sum(), x, create_graph=True)
+        parts = [x, norm.weight, norm.bias, activation.values]
+        found.append([slope, *torch.autograd.grad((slope**2).sum(), parts), norm.running_mean, norm.running_var])
+    for one, two in zip(*found, strict=True):
+        torch.testing.assert_close(one, two)
+
+
+def test_other_norms_and_hooks_work_in_the_network():
+    network = ShakeShakeResNet(1, activation="cl-extrapolate", where=range(2, 14), **SMALL)
+    seen = []
+    network.activation_before(7).register_full_backward_hook(lambda *_: seen.append("backward"))
+    network(torch.rand(2, 1, 8, 8)).sum().backward()
+    assert seen == ["backward"]
+    network.eval()
+    x = torch.rand(2, 1, 8, 8)
+    expected = network(x)
+    torch.testing.assert_close(nn.SyncBatchNorm.convert_sync_batchnorm(network)(x), expected)
+
+
 def test_the_one_step_is_not_taken_where_it_would_differ():
     x, norm, activation = torch.randn(4, 3, 2, 2), nn.BatchNorm2d(3), chebact.ChebyshevLagrange(3)
     assert is_fused(x, norm, activation)
     assert not is_fused(x, norm.eval(), activation)
     assert not is_fused(x, norm.train(), nn.ReLU())
+    assert not is_fused(x[:1, :, :1, :1], norm, activation)
     assert not is_fused(x, nn.BatchNorm2d(3, affine=False), activation)
     assert not is_fused(x, nn.BatchNorm2d(3, momentum=None), activation)
     with torch.no_grad():

@@ -30,21 +30,21 @@ def download(addresses: Sequence[str], sha256: str, path: Path, tell: Callable[[
     pooch.get_logger().setLevel(logging.WARNING)  # it tells every download, and so do we
     reasons = []
     for address in addresses:
+        downloader, known = Resuming(path, tell), f"sha256:{sha256}"
         try:
-            pooch.retrieve(
-                address,
-                known_hash=f"sha256:{sha256}",
-                fname=path.name,
-                path=path.parent,
-                downloader=Resuming(path, tell),
-            )
+            try:
+                pooch.retrieve(address, known, path.name, path.parent, downloader=downloader)
+            except ValueError as error:
+                if not downloader.went_on or isinstance(error, OSError):
+                    raise  # what was there before may have been the wrong part: once more, all of it
+                pooch.retrieve(address, known, path.name, path.parent, downloader=Resuming(path, tell))
             return path
-        except ValueError:
-            reasons.append(f"{address} sent something else, for its sha256 is wrong")
-        except OSError as error:  # those of requests are among them
+        except OSError as error:  # those of requests are among them, and some of those are ValueErrors too
             if error.errno is not None and not isinstance(error, ConnectionError):
                 raise DataError(f"cannot write {path}: {error.strerror}") from error
             reasons.append(f"{address} cannot be had ({first_line(error)})")
+        except ValueError:
+            reasons.append(f"{address} sent something else, for its sha256 is wrong")
     raise DataError("; ".join(reasons))
 
 
@@ -53,6 +53,7 @@ class Resuming:
 
     def __init__(self, path: Path, tell: Callable[[str, int, int], None]) -> None:
         self.part, self.name, self.tell = path.with_name(path.name + ".part"), path.name, tell
+        self.went_on = False
 
     def __call__(self, address: str, output_file: str, _pooch: Any = None) -> None:
         """Fetch the address, at most three times, and hand the whole file over."""
@@ -78,8 +79,10 @@ class Resuming:
                 raise requests.exceptions.ConnectionError("what was there does not fit what is sent")
             answer.raise_for_status()
             goes_on = answer.status_code == 206
+            self.went_on = self.went_on or goes_on
             done = there if goes_on else 0
-            total = done + int(answer.headers.get("Content-Length", 0))
+            length = int(answer.headers.get("Content-Length", 0))
+            total = done + length if length else 0  # 0 where the server does not say
             with self.part.open("ab" if goes_on else "wb") as file:
                 for chunk in answer.iter_content(CHUNK):
                     file.write(chunk)

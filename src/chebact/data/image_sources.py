@@ -39,13 +39,22 @@ class Offer:
 
 
 def offers_in(folder: Path, dataset: str) -> Iterator[Offer]:
-    """All that a folder, an archive or a file of it offers for a set, however deep."""
+    """All that a folder, an archive or a file of it offers for a set, however deep.
+
+    A file that cannot be read is passed over, since another may hold the same; the first of them is named at the end.
+    """
     if not folder.exists():
         raise DataError(f"there is no folder {folder}")
+    broken: list[DataError] = []
     paths = sorted(path for path in folder.rglob("*") if path.is_file()) if folder.is_dir() else [folder]
     for path in paths:
         if path.name.endswith((*ARCHIVES, ".deb")) or claimed(path.name, dataset):
-            yield from offers_of(path, dataset)
+            try:
+                yield from offers_of(path, dataset)
+            except DataError as error:
+                broken.append(error)
+    if broken:
+        raise broken[0]
 
 
 def offers_of(path: Path, dataset: str) -> Iterator[Offer]:
@@ -111,8 +120,8 @@ def records(arrays: dict[str, object], where: str) -> bytes:
     data, labels = arrays.get("data"), arrays.get("labels")
     if not isinstance(data, numpy.ndarray) or data.ndim != 2 or data.shape[1] != 3072 or data.dtype != numpy.uint8:
         raise DataError(f"{where} has no images of CIFAR-10: an array `data` of 3072 bytes a row is wanted")
-    if not isinstance(labels, list) or len(labels) != len(data):
-        raise DataError(f"{where} has no labels of CIFAR-10: a list of {len(data)} is wanted")
+    if not isinstance(labels, list) or len(labels) != len(data) or not all(label in range(10) for label in labels):
+        raise DataError(f"{where} has no labels of CIFAR-10: a list of {len(data)} numbers from 0 to 9 is wanted")
     return bytes(numpy.concatenate([numpy.array(labels, numpy.uint8)[:, None], data], axis=1).tobytes())
 
 
@@ -125,17 +134,33 @@ def from_sheets(sheets: dict[str, bytes], where: str) -> Iterator[Offer]:
         from PIL import Image
     except ImportError as error:
         raise DataError("this package holds pictures, and Pillow reads them: pip install 'chebact[lab]'") from error
-    lists = {part: json.loads(sheets[f"{part}_lables.json"]) for part in ("train", "test")}
+    lists = {part: labels_in(sheets, f"{part}_lables.json", where) for part in ("train", "test")}
     size = len(lists["train"]) // (len(FILES["cifar10"]) - 1)
     for index, name in enumerate(FILES["cifar10"]):
         stem = name.removesuffix(".bin")
         labels = lists["test"] if stem == "test_batch" else lists["train"][size * index : size * (index + 1)]
-        with Image.open(io.BytesIO(sheets[f"{stem}.png"]), formats=["PNG"]) as picture:
-            if picture.size != (1024, len(labels)):
-                raise DataError(f"{stem}.png in {where} is of {picture.size} pixels, not of 1024 by {len(labels)}")
-            pixels = numpy.asarray(picture.convert("RGB"))
+        try:
+            with Image.open(io.BytesIO(sheets[f"{stem}.png"]), formats=["PNG"]) as picture:
+                if picture.size != (1024, len(labels)):
+                    raise DataError(f"{stem}.png in {where} is of {picture.size} pixels, not of 1024 by {len(labels)}")
+                pixels = numpy.asarray(picture.convert("RGB"))
+        except DataError:
+            raise
+        except Exception as error:  # a broken picture raises anything
+            raise DataError(f"{stem}.png in {where} is a broken picture: get it anew") from error
         planes = pixels.transpose(0, 2, 1).reshape(len(labels), 3072)
         yield Offer(name, f"{stem}.png in {where}", records({"data": planes, "labels": labels}, where))
+
+
+def labels_in(sheets: dict[str, bytes], name: str, where: str) -> list[object]:
+    """The list in one of the package's JSON files."""
+    try:
+        labels = json.loads(sheets[name])
+    except ValueError as error:
+        raise DataError(f"{name} in {where} is not JSON: get it anew") from error
+    if not isinstance(labels, list):
+        raise DataError(f"{name} in {where} is no list of labels: get it anew")
+    return labels
 
 
 def debian_data(file: IO[bytes]) -> IO[bytes]:
@@ -143,7 +168,10 @@ def debian_data(file: IO[bytes]) -> IO[bytes]:
     if file.read(8) != b"!<arch>\n":
         raise tarfile.TarError("it is not a Debian package")
     while len(head := file.read(60)) == 60:
-        name, size = head[:16].decode("ascii", "replace").strip().rstrip("/"), int(head[48:58])
+        name, digits = head[:16].decode("ascii", "replace").strip().rstrip("/"), head[48:58].strip()
+        if not digits.isdigit():
+            raise tarfile.TarError("it is a broken Debian package")
+        size = int(digits)
         if name.startswith("data.tar"):
             return io.BytesIO(file.read(size))
         file.seek(size + size % 2, io.SEEK_CUR)

@@ -78,25 +78,25 @@ def records_under(folder: Path) -> Iterator[Record]:
         yield read_record(path)
 
 
-def check_folder(folder: Path) -> None:
+def check_folder(folder: Path, option: str = "--results") -> None:
     """Make the folder, and a LabError where nothing can be written into it: better before a run than after."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
-        raise LabError(f"cannot write into {folder}: {error.strerror}; choose another with --results") from error
+        raise LabError(f"cannot write into {folder}: {error.strerror}; choose another with {option}") from error
 
 
-def holds(path: Path, spec: Mapping[str, Any]) -> bool:
+def holds(path: Path, spec: Mapping[str, Any], option: str = "--results") -> bool:
     """True when the file is a record of this spec, False when there is no file; a LabError when it is of another
-    spec.
+    spec, which names the option by which another folder is chosen.
     """
     if not path.exists():
         return False
     difference = differences(read_record(path).spec, spec)
     if difference:
-        raise LabError(f"{path} is of another spec ({difference}): choose another folder with --results")
+        raise LabError(f"{path} is of another spec ({difference}): choose another folder with {option}")
     return True
 
 

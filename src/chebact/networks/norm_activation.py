@@ -13,10 +13,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.autograd import Function
-from torch.autograd.function import once_differentiable
+from torch.nn.functional import batch_norm
 
 from chebact import kernels
 from chebact.activations import ChebyshevLagrange
+from chebact.autograd import evaluate
 from chebact.basis import Basis
 
 __all__ = ["norm_activation"]
@@ -37,9 +38,16 @@ class _NormActivation(Function):
         return kernels.evaluate(normed, values, basis, 1, False, inplace=True)
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> Any:
         x, weight, bias, mean, scale, values = ctx.saved_tensors
+        if torch.is_grad_enabled():  # the gradients will be differentiated again: the two steps, which can be
+            normed = batch_norm(x, None, None, weight, bias, True, 0.0, ctx.norm.eps)
+            result = evaluate(normed, values, ctx.basis, 1, False)
+            given = {0: x, 2: weight, 3: bias, 4: values}
+            wanted = [index for index in given if ctx.needs_input_grad[index]]
+            found = torch.autograd.grad(result, [given[index] for index in wanted], grad, create_graph=True)
+            gradients = dict(zip(wanted, found, strict=True))
+            return tuple(gradients.get(index) for index in range(6))
         factor = (weight * scale).to(scale.dtype)
         shape = (1, -1, *(1,) * (x.ndim - 2))
         offset = torch.addcmul(bias.to(scale.dtype), mean, factor, value=-1)
@@ -52,10 +60,11 @@ class _NormActivation(Function):
         return for_x, None, for_weight, for_bias, for_values, None
 
 
-def norm_activation(x: Tensor, norm: nn.BatchNorm2d, activation: nn.Module) -> Tensor:
+def norm_activation(x: Tensor, norm: nn.Module, activation: nn.Module) -> Tensor:
     """activation(norm(x)), in one step where that saves memory: in training, for a `ChebyshevLagrange`.
 
-    Everything else (evaluation, other activations, second derivatives' tracing, torch.compile) takes the two steps.
+    Everything else (evaluation, other norms and activations, modules with hooks, function transforms, torch.compile)
+    takes the two steps; gradients of gradients are those of the two steps too.
 
     >>> x = torch.randn(8, 4, 3, 3, requires_grad=True)
     >>> norm_activation(x, nn.BatchNorm2d(4), ChebyshevLagrange(4, init="tanh")).shape
@@ -64,16 +73,18 @@ def norm_activation(x: Tensor, norm: nn.BatchNorm2d, activation: nn.Module) -> T
     if not is_fused(x, norm, activation):
         return activation(norm(x))  # type: ignore[no-any-return]
     assert isinstance(activation, ChebyshevLagrange)
+    assert isinstance(norm, nn.BatchNorm2d)
     assert norm.num_batches_tracked is not None
     norm.num_batches_tracked.add_(1)
     result: Tensor = _NormActivation.apply(x, norm, norm.weight, norm.bias, activation.values, activation.basis)  # type: ignore[no-untyped-call]
     return result
 
 
-def is_fused(x: Tensor, norm: nn.BatchNorm2d, activation: nn.Module) -> bool:
+def is_fused(x: Tensor, norm: nn.Module, activation: nn.Module) -> bool:
     """Whether the one step does what the two would do, and saves memory."""
     return (
         type(activation) is ChebyshevLagrange
+        and type(norm) is nn.BatchNorm2d
         and activation.values.shape[:-1] == (norm.num_features,)
         and activation.channel_dim == 1
         and norm.training
@@ -81,9 +92,15 @@ def is_fused(x: Tensor, norm: nn.BatchNorm2d, activation: nn.Module) -> bool:
         and norm.track_running_stats
         and norm.momentum is not None
         and torch.is_grad_enabled()
-        and not (norm._forward_hooks or norm._forward_pre_hooks)
-        and not (activation._forward_hooks or activation._forward_pre_hooks)
+        and not (has_hooks(norm) or has_hooks(activation))
         and not torch.compiler.is_compiling()
         and not torch._C._are_functorch_transforms_active()
-        and x.numel() > 0
+        and x.numel() > x.shape[1]  # torch refuses one number a channel
+    )
+
+
+def has_hooks(module: nn.Module) -> bool:
+    """Whether somebody wants to be called when this module is."""
+    return bool(
+        module._forward_hooks or module._forward_pre_hooks or module._backward_hooks or module._backward_pre_hooks
     )

@@ -143,7 +143,6 @@ class ShakeBlock(nn.Module):
 def along(branch: nn.Sequential, x: Tensor) -> Tensor:
     """The branch of x, its first batch norm and second activation in one step."""
     before, first, norm, between, second, last = branch
-    assert isinstance(norm, nn.BatchNorm2d)
     return last(second(norm_activation(first(before(x)), norm, between)))  # type: ignore[no-any-return]
 
 

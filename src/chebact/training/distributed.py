@@ -13,7 +13,13 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-__all__ = ["ALONE", "Team", "team"]
+__all__ = ["ALONE", "Team", "TeamError", "team"]
+
+VARIABLES = ("RANK", "MASTER_ADDR", "MASTER_PORT")
+
+
+class TeamError(RuntimeError):
+    """An environment that names a team but not how to meet it; the message is one sentence that says what to do."""
 
 
 @dataclass(frozen=True)
@@ -92,10 +98,16 @@ def team(device: str = "cpu") -> Iterator[Team]:
     ...     alone.rank, alone.size
     (0, 1)
     """
-    size = int(os.environ.get("WORLD_SIZE", "1"))
-    if size == 1:
+    said = os.environ.get("WORLD_SIZE", "1")
+    if said == "1":
         yield ALONE
         return
+    missing = [name for name in VARIABLES if not os.environ.get(name)]
+    if missing or not said.isdecimal():
+        raise TeamError(
+            f"the environment says WORLD_SIZE={said}, but {', '.join(missing) or 'that'} is not set as "
+            "torch.distributed.run sets it: start with `python -m torch.distributed.run`, or unset WORLD_SIZE"
+        )
     if device.startswith("cuda"):
         torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
     dist.init_process_group("nccl" if device.startswith("cuda") else "gloo")

@@ -22,7 +22,7 @@ from torch.optim.lr_scheduler import LRScheduler
 from chebact.data.images import ImageDataset, ImageSet
 from chebact.networks.shake_shake import ShakeShakeResNet
 from chebact.training.augment import as_input, draw_moves, moved, with_border
-from chebact.training.checkpoint import checkpoints, load_checkpoint, save_checkpoint
+from chebact.training.checkpoint import CheckpointError, checkpoints, load_checkpoint, save_checkpoint
 from chebact.training.distributed import ALONE, Team
 from chebact.training.memory import frozen_garbage
 from chebact.training.replicas import cosine_by_epoch
@@ -224,7 +224,12 @@ class ImageTraining:
         state = None if self.history or self.folder is None else self.team.told(self.newest)
         if state is None:
             return
-        self.network.load_state_dict(state["network"])
+        try:
+            self.network.load_state_dict(state["network"])
+        except RuntimeError as error:
+            raise CheckpointError(
+                f"the newest checkpoint in {self.folder} is of another network: choose another folder"
+            ) from error
         self.optimizer.load_state_dict(state["optimizer"])
         self.schedule.load_state_dict(state["schedule"])
         for name, each in self.generators.items():

@@ -48,7 +48,9 @@ def fetch(
             came_from = fetch_images(dataset, folder, source, tell)
         except DataError as error:
             raise LabError(f"{dataset} was not fetched: {error}") from error
-    console.print(f"{dataset} is whole in {folder / dataset} ({came_from})", highlight=False, soft_wrap=True)
+    console.print(
+        f"{dataset} is whole in {folder / dataset} ({came_from})", highlight=False, markup=False, soft_wrap=True
+    )
 
 
 def show(*, data: Path | None = None) -> None:
@@ -67,7 +69,7 @@ def show(*, data: Path | None = None) -> None:
     console = Console()
     console = console if console.is_terminal else Console(width=120)
     console.print(table)
-    console.print(f"The data folder is {folder}.", highlight=False, soft_wrap=True)
+    console.print(f"The data folder is {folder}.", highlight=False, markup=False, soft_wrap=True)
 
 
 def state(name: str, folder: Path) -> str:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -17,7 +19,7 @@ from chebact.data.images import IMAGE_DATASETS
 from chebact.lab import LabError
 from chebact.lab.bench.plot import image_kind
 from chebact.lab.commands.report import PAGE, check_no_record, write_page
-from chebact.lab.experiments.images import ImageCohort, Watch, run_images
+from chebact.lab.experiments.images import OPTION, ImageCohort, Watch, run_images
 from chebact.lab.output import save, wide_console
 from chebact.lab.progress import time_left
 from chebact.lab.report.documents import update_document
@@ -25,8 +27,9 @@ from chebact.lab.report.image_figures import draw_captures, draw_curves
 from chebact.lab.report.image_tables import CAPTION, as_markdown, as_table
 from chebact.lab.report.images import ImageRow, as_json, rows_of
 from chebact.lab.report.results import read_results
-from chebact.lab.spec import check_choice
-from chebact.training.distributed import team
+from chebact.lab.spec import as_plain, check_choice
+from chebact.lab.store import Record, holds
+from chebact.training.distributed import Team, TeamError, team
 from chebact.training.images import Epoch
 from chebact.training.memory import keep_freed_memory
 
@@ -64,7 +67,7 @@ class Choices:
     precision
         Of the forward pass; bfloat16 is torch's autocast.
     channels_last
-        The channels of a pixel side by side in memory: much the faster on CPUs.
+        The channels of a pixel side by side in memory, or --no-channels-last: each channel on its own.
     """
 
     epochs: int = 100
@@ -105,7 +108,7 @@ def run(
     device
         cpu or cuda; a GPU where torch finds one by default.
     resume
-        Go on from the checkpoints in the output folder; --no-resume removes them first.
+        Go on from the checkpoints in the output folder; --no-resume removes them first. Records are kept.
     tensorboard
         Write curves for TensorBoard too.
     data
@@ -115,19 +118,21 @@ def run(
     """
     keep_freed_memory()
     place = device_named(device)
-    with team(place) as own:
+    with joined(place) as own:
         settings = {name: getattr(choices, name) for name in Choices.__dataclass_fields__}
         cohorts = [ImageCohort(dataset, name, **settings, processes=own.size) for name in dict.fromkeys(activation)]
         if not cohorts:
             raise LabError("nothing is asked for: name one activation at least")
+        there = own.told(lambda: [holds(cohort.path(output), as_plain(cohort), OPTION) for cohort in cohorts])
         console = Console(stderr=True, quiet=not own.leads)
         files: dict[str, Any] = {"data": data, "resume": resume, "tensorboard": tensorboard}
-        for cohort in cohorts:
+        for cohort, was_there in zip(cohorts, there, strict=True):
             with shown(cohort, console) as watch:
                 record = run_images(cohort, output, **files, device=place, team=own, watch=watch)
             accuracies = ", ".join(percent(seed["accuracy"]) for seed in record.results["seeds"])
-            told = f"{cohort.activation} on {cohort.dataset}, test accuracy: {accuracies}; {cohort.path(output)}"
-            console.print(told, highlight=False, soft_wrap=True)
+            kept = " (it was there; move it away to train anew)" if was_there else ""
+            told = f"{cohort.activation} on {cohort.dataset}, test accuracy: {accuracies}; {cohort.path(output)}{kept}"
+            console.print(told, highlight=False, markup=False, soft_wrap=True)
 
 
 def report(
@@ -186,22 +191,39 @@ def report(
             save(path, content.encode())
     if curves is not None and kind is not None:
         save(curves, draw_curves(records, kind))
-    for record in records if captures is not None else ():
-        spec = record.spec
-        part = "" if spec["subset"] is None else f"-of-{spec['subset']}"
-        name = f"{spec['dataset']}-{spec['activation']}-{spec['epochs']}-epochs{part}.png"
-        assert captures is not None
-        save(captures / name, draw_captures(record, "png"))
+    if captures is not None:
+        save_captures(records, captures)
     for document in update:
         update_document(document, {"images": as_markdown(rows)})
     if output is not None or not (markdown or text or json or curves or captures or update):
         write_page("images", replace(found, records=records), output or PAGE)
 
 
+def save_captures(records: Sequence[Record], folder: Path) -> None:
+    """Draw the captured units of each record into a file; those of a name that was there get a number."""
+    names = Counter[str]()
+    for record in records:
+        spec = record.spec
+        part = "" if spec["subset"] is None else f"-of-{spec['subset']}"
+        name = f"{spec['dataset']}-{spec['activation']}-{spec['epochs']}-epochs{part}"
+        names[name] += 1
+        save(folder / f"{name}{'' if names[name] == 1 else f'-{names[name]}'}.png", draw_captures(record, "png"))
+
+
 def show_rows(rows: Sequence[ImageRow], console: Console) -> None:
     """Print the table under what it shows."""
     console.print(CAPTION, highlight=False)
     console.print(as_table(rows))
+
+
+@contextmanager
+def joined(device: str) -> Iterator[Team]:
+    """The team of this process; a LabError where the environment does not say how to meet it."""
+    try:
+        with team(device) as own:
+            yield own
+    except TeamError as error:
+        raise LabError(str(error)) from error
 
 
 def device_named(device: str | None) -> str:

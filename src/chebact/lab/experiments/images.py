@@ -6,6 +6,7 @@ torch.distributed.run started), each with its checkpoints and its log in a folde
 
 from __future__ import annotations
 
+import math
 import platform
 import shutil
 from collections.abc import Callable, Mapping
@@ -23,7 +24,7 @@ from chebact.lab import LabError
 from chebact.lab.environment import environment, host
 from chebact.lab.experiments.image_capture import capture
 from chebact.lab.spec import as_plain, check_choice, check_count, stream
-from chebact.lab.store import Record, holds, read_record, write_record
+from chebact.lab.store import Record, check_folder, holds, read_record, write_record
 from chebact.networks.shake_shake import ShakeShakeResNet, numbers_of
 from chebact.table import ACTIVATIONS
 from chebact.training.augment import as_input
@@ -35,6 +36,7 @@ from chebact.training.log import Curves, write_log
 __all__ = ["NAME", "ImageCohort", "Watch", "run_images"]
 
 NAME = "images"
+OPTION = "--output"  # of the command, by which the folder of the records is chosen
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,13 @@ class ImageCohort:
                 raise LabError(f"{what} must be a finite number of 0 or more; got {getattr(self, what)}")
         if self.subset is not None:
             check_count("subset", self.subset)
+            most = IMAGE_DATASETS[self.dataset].train
+            if self.subset > most:
+                raise LabError(
+                    f"subset must be at most {most}, the training images of {self.dataset}; got {self.subset}"
+                )
+        if not self.where:
+            raise LabError("where must name one convolution at least, from 2 to 13")
         try:
             numbers_of(self.where, 2)
         except ValueError as error:
@@ -137,7 +146,7 @@ def run_images(
     With `resume` every training goes on from its newest checkpoint; without, its folder is removed first.
     """
     path = cohort.path(output)
-    there = team.told(lambda: read_record(path) if holds(path, as_plain(cohort)) else None)
+    there = team.told(lambda: read_record(path) if holds(path, as_plain(cohort), OPTION) else None)
     if there is not None:
         return there  # type: ignore[no-any-return]
     watch = watch if watch is not None and team.leads else Watch()
@@ -145,11 +154,12 @@ def run_images(
     try:
         train = load_images(cohort.dataset, "train", data).head(cohort.subset)
         test = load_images(cohort.dataset, "test", data)
+        team.told(partial(check_folder, path.parent, OPTION))  # better now than after the first epoch
         outcomes = []
         for seed in range(cohort.seeds):
             folder = path.with_suffix("") / f"seed-{seed}"
             if not resume:
-                team.told(partial(shutil.rmtree, folder, ignore_errors=True))
+                team.told(partial(remove_, folder))
             training = training_of(cohort, seed, train, test, folder, device, team)
             outcomes.append(run_seed(cohort, seed, training, folder, tensorboard, watch))
     except (DataError, CheckpointError, BatchError, ModuleNotFoundError) as error:
@@ -210,12 +220,18 @@ def run_seed(
         write_log(folder / "log.csv", history)  # also where the training was stopped just before this
     if curves is not None:
         curves.close()
-    after = capture(training.network, shown, trained=True) if seed == 0 and not training.failed else []
+    after = capture(training.network, shown, trained=True) if seed == 0 and math.isfinite(history[-1].test_loss) else []
     return {
         "result": result_of(seed, history, training.failed),
         "seconds": [round(epoch.seconds, 2) for epoch in history],
         "captures": {"before": before, "after": after},
     }
+
+
+def remove_(folder: Path) -> None:
+    """Remove a folder where there is one."""
+    if folder.exists():
+        shutil.rmtree(folder)
 
 
 def result_of(seed: int, history: list[Epoch], failed: bool) -> dict[str, Any]:

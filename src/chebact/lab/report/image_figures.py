@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import statistics
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -64,7 +65,8 @@ def draw_curves(records: Sequence[Record], kind: str) -> bytes:
 
 def draw_curve(axes: Axes, record: Record, name: str, colour: str) -> None:
     """The mean over the seeds that stayed finite as a line, each of them as a thin one."""
-    curves = [seed["curves"][name] for seed in record.results["seeds"] if not seed["nan"]]
+    kept = [seed["curves"][name] for seed in record.results["seeds"] if not seed["nan"]]
+    curves = [[math.nan if value is None else value for value in curve] for curve in kept]
     if name == "test_accuracy":
         curves = [[100 * (1 - value) for value in curve] for curve in curves]
     if not curves:
