@@ -16,10 +16,12 @@ from chebact.lab.commands import clinical, images, synthetic
 from chebact.lab.experiments.images import ImageCohort
 from chebact.lab.play.shapes import shapes_in_model, shapes_in_record
 from chebact.lab.report import again
+from chebact.lab.report.image_tables import cells
+from chebact.lab.report.images import rows_of
 from chebact.lab.report.page import as_html, sections_of
 from chebact.lab.report.parts import Commands, Missing, Table, pictures_in
 from chebact.lab.report.results import Results
-from chebact.lab.report.section_images import images_section
+from chebact.lab.report.section_images import images_section, parity
 from chebact.lab.spec import as_plain
 from chebact.lab.store import Record, write_record
 from chebact.training.checkpoint import save_checkpoint
@@ -76,6 +78,28 @@ def test_the_papers_figures_of_units_are_drawn_for_both_activations():
     assert "paper's first figure" in both.caption
     assert any(block is both for block in section.blocks)  # in sight, not behind a fold
     assert "im-0-1-before-after" not in pictures  # ReLU learns nothing
+
+
+def test_records_that_differ_in_a_setting_do_not_look_alike():
+    pair = (0.8, 0.9)
+    rows = rows_of(
+        [
+            record("relu", accuracies=pair),
+            record(accuracies=pair, degree=5),
+            record("relu", accuracies=pair, batch_size=32, degree=7),
+            record(accuracies=(0.1, 0.2), batch_size=32, channels_last=False),
+        ]
+    )
+    assert [cells(row)[:2] for row in rows] == [
+        ["Digits, first 64", "ReLU"],
+        ["Digits, first 64", "CL-extrapolate, --degree 5"],
+        ["Digits, first 64, --batch-size 32", "ReLU"],
+        ["Digits, first 64, --batch-size 32, --no-channels-last", "CL-extrapolate"],
+    ]
+    assert rows[1].p == 1.0  # ReLU has no degree: the two are comparable
+    assert rows[3].p is None  # no ReLU was trained like this
+    (words,) = [sentence for sentence in parity(rows) if "points" in sentence or "level" in sentence]
+    assert words.startswith("Digits, first 64, 2 epochs: CL-extrapolate, --degree 5 is level with ReLU")
 
 
 def test_units_of_a_training_that_failed_are_missed_by_name():

@@ -10,7 +10,7 @@ from chebact.data.images import IMAGE_DATASETS
 from chebact.lab.store import Record
 from chebact.table import ACTIVATIONS
 
-__all__ = ["clinical_commands", "image_commands", "synthetic_commands"]
+__all__ = ["clinical_commands", "image_commands", "image_training", "synthetic_commands"]
 
 # What the commands take where nothing is said; a test holds these to the commands themselves.
 SYNTHETIC: dict[str, Any] = {"seeds": 10, "epochs": 300}
@@ -75,6 +75,19 @@ def image_commands(records: Iterable[Record]) -> list[str]:
         asked = " ".join([f"{start} --dataset {spec['dataset']}", *words])
         activations.setdefault(asked, []).append(spec["activation"])
     return [asked + activations_asked(own) for asked, own in activations.items()]
+
+
+def image_training(spec: Mapping[str, Any]) -> tuple[str, str]:
+    """What is unusual in how an image network was trained, and in the learned shapes: options, or empty texts.
+
+    Sets, epochs, subsets and seeds are left out, which every table shows; so are shapes where nothing is learned.
+    """
+    shapes = {name: IMAGES[name] for name in ("degree", "where")}
+    shown = (*shapes, "epochs", "seeds", "subset")
+    usual = {name: value for name, value in IMAGES.items() if name not in shown}
+    shake = {"shake": IMAGE_DATASETS[spec["dataset"]].shake}
+    learned = [] if spec["activation"] == "relu" else options(spec, shapes)
+    return ", ".join(options(spec, {**usual, **shake})), ", ".join(learned)
 
 
 def activations_asked(names: Iterable[str]) -> str:

@@ -25,9 +25,10 @@ def cells(row: ImageRow) -> list[str]:
     part = "" if row.subset is None else f", first {row.subset:,}"
     team = "" if row.processes == 1 else f", {row.processes} processes"
     known = ACTIVATIONS.get(row.activation)
+    label = known.label if known is not None else row.activation
     return [
-        f"{title}{part}{team}",
-        known.label if known is not None else row.activation,
+        f"{title}{part}{team}" + (f", {row.training}" if row.training else ""),
+        label + (f", {row.shapes}" if row.shapes else ""),
         str(row.epochs),
         str(row.seeds),
         ours(row),

@@ -10,6 +10,7 @@ from typing import Any
 
 from chebact.data.images import IMAGE_DATASETS
 from chebact.lab.published_images import published_images
+from chebact.lab.report.again import image_training
 from chebact.lab.stats import summarize
 from chebact.lab.store import Record
 from chebact.table import ACTIVATIONS
@@ -24,7 +25,8 @@ class ImageRow:
     """One record: final test accuracy in per cent, mean and sample deviation over the seeds that stayed finite.
 
     `h` and `p` are of the Kruskal-Wallis test against ReLU with the same settings, None where there is no such record
-    or fewer than two seeds on either side. `seconds` is the median time of a training epoch. `paper_*` is None where
+    or fewer than two seeds on either side. `training` and `shapes` name the options that were not the usual ones, of
+    the training and of the learned shapes. `seconds` is the median time of a training epoch. `paper_*` is None where
     the paper has no row; its runs have 100 epochs and all images.
     """
 
@@ -33,6 +35,8 @@ class ImageRow:
     epochs: int
     subset: int | None
     processes: int
+    training: str
+    shapes: str
     seeds: int
     accuracies: list[float | None]
     mean: float | None
@@ -58,14 +62,24 @@ def rows_of(records: Iterable[Record]) -> list[ImageRow]:
 
     def place(row: ImageRow) -> tuple[Any, ...]:
         known = names.index(row.activation) if row.activation in names else len(names)
-        return sets.index(row.dataset), row.epochs, row.subset or 0, row.processes, known, row.activation
+        return (
+            sets.index(row.dataset),
+            row.epochs,
+            row.subset or 0,
+            row.processes,
+            row.training,
+            known,
+            row.activation,
+            row.shapes,
+        )
 
     return sorted(rows, key=place)
 
 
 def settings(record: Record) -> str:
-    """All of a spec but the activation and the number of seeds, as one text."""
-    shared = {name: value for name, value in record.spec.items() if name not in ("activation", "seeds")}
+    """All of a spec that ReLU has too, but for the number of seeds, as one text."""
+    own = ("activation", "seeds", "degree", "where")
+    shared = {name: value for name, value in record.spec.items() if name not in own}
     return json.dumps(shared, sort_keys=True)
 
 
@@ -81,8 +95,11 @@ def row_of(record: Record, control: Sequence[float | None] | None) -> ImageRow:
     h, p = (None, None) if spec["activation"] == CONTROL else kruskal_wallis(values, control or ())
     paper = published_images(spec["dataset"], spec["activation"])
     place: Mapping[str, Any] = record.environment
+    training, shapes = image_training(spec)
     return ImageRow(
         **{name: spec[name] for name in ("dataset", "activation", "epochs", "subset", "processes", "seeds")},
+        training=training,
+        shapes=shapes,
         accuracies=values,
         mean=ours.mean,
         std=ours.std,

@@ -122,12 +122,13 @@ def parity(rows: Sequence[ImageRow]) -> tuple[str, ...]:
         side = "above" if difference > 0 else "below"
         found = f"{abs(difference):.2f} points {side} ReLU" if round(difference, 2) else "level with ReLU"
         published = f" (published: {row.paper_p:g})" if of_paper(row) else ""
-        sentences.append(f"{cells(row)[0]}, {epochs_of(row.epochs)}: CL-extrapolate is {found}; {p}{published}.")
+        where, name = cells(row)[:2]
+        sentences.append(f"{where}, {epochs_of(row.epochs)}: {name} is {found}; {p}{published}.")
     return tuple(sentences)
 
 
 def alike(one: ImageRow, other: ImageRow) -> bool:
-    names = ("dataset", "epochs", "subset", "processes")
+    names = ("dataset", "epochs", "subset", "processes", "training")
     return all(getattr(one, name) == getattr(other, name) for name in names)
 
 
