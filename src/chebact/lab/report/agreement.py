@@ -68,7 +68,6 @@ def times_best(rows: Sequence[Row], *, of_paper: bool) -> int:
 
 
 def where(row: Row) -> str:
-    """Which cell it is."""
     """The cell's place in words."""
     return f"{row.model} on {row.dataset} at {row.noise:g}"
 
