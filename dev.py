@@ -25,6 +25,7 @@ import hashlib
 import os
 import re
 import shutil
+import signal
 import subprocess
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
@@ -39,6 +40,7 @@ PEERS = ("torchortho==0.1.2", "deepsplines==1.0.0", "rational-activations==0.2.0
 SETUP_VERSION = "1"  # raise it when the steps below change, and every environment is brought up to date
 LINES_SHOWN = 12
 INTERRUPTED = 130
+PATIENCE = 10  # seconds that a command has to end after Ctrl-C
 
 
 class SetupError(Exception):
@@ -163,8 +165,29 @@ def in_parallel(arguments: list[str]) -> list[str]:
 
 
 def run_in(python: Path, module: str, *arguments: str) -> int:
-    """Run a module with the Python of an environment, its output going straight to the user."""
-    return subprocess.call([str(python), "-m", module, *arguments], cwd=ROOT)
+    """Run a module with the Python of an environment, its output going straight to the user.
+
+    Told to stop, this waits until the module has put its work away: SIGTERM is passed on, Ctrl-C reaches it anyway.
+    """
+    with subprocess.Popen([str(python), "-m", module, *arguments], cwd=ROOT) as child:
+        before = signal.signal(signal.SIGTERM, lambda number, _: child.send_signal(number))
+        try:
+            code = ended(child)
+        finally:
+            signal.signal(signal.SIGTERM, before)
+    return code if code >= 0 else 128 - code  # as a shell says that a signal ended it
+
+
+def ended(child: "subprocess.Popen[bytes]") -> int:
+    """The exit code of a child process, which gets some seconds after Ctrl-C."""
+    try:
+        return child.wait()
+    except KeyboardInterrupt:
+        try:
+            return child.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            child.terminate()
+            return child.wait()
 
 
 # The environments

@@ -50,6 +50,16 @@ def test_a_scheduler_out_of_reach_gets_one_sentence(tmp_path, capsys):
     assert not list(tmp_path.iterdir())
 
 
+def test_a_scheduler_without_workers_gets_one_sentence(tmp_path, monkeypatch):
+    monkeypatch.setattr("chebact.lab.workers.WAIT", 0.2)
+    quiet = {"dashboard": False}
+    with (
+        distributed.LocalCluster(n_workers=0, processes=False, scheduler_kwargs=quiet) as empty,
+        pytest.raises(LabError, match="has no workers: start one with `dask worker`"),
+    ):
+        list(run_synthetic(REQUEST, tmp_path, dask=empty.scheduler_address))
+
+
 def test_a_strange_address_gets_one_sentence(tmp_path):
     with pytest.raises(LabError, match="no Dask scheduler"):
         list(run_synthetic(REQUEST, tmp_path, dask="carrier-pigeon://roof"))

@@ -75,6 +75,14 @@ def test_an_edited_record_is_named(tmp_path, old, new):
     assert one_sentence(error)
 
 
+def test_a_record_edited_to_hold_what_is_no_json_is_named(tmp_path):
+    path = tmp_path / "edited.json"
+    path.write_text(RECORD.text().replace("null", "NaN"))
+    with pytest.raises(LabError, match=r"edited\.json") as error:
+        read_record(path)
+    assert one_sentence(error)
+
+
 @pytest.mark.parametrize("text", ["[]", "null", '{"format": 1}', "\ufeff{}", '{"format": 9}'])
 def test_what_is_no_record_is_named(tmp_path, text):
     path = tmp_path / "strange.json"

@@ -255,7 +255,22 @@ def test_a_damaged_record_stops_both_commands(tmp_path, capsys):
         assert path.read_text() == '{"format": 1, "exper'
 
 
-def test_a_results_folder_that_is_a_file_gets_one_sentence(tmp_path, capsys):
+def test_two_levels_of_noise_have_two_places(tmp_path):
+    levels = (0.01, 0.0100000001, 0.0, -0.0)
+    (group,) = SyntheticRequest(("relu",), ("step",), levels, 2).groups()
+    assert len({cohort.path(tmp_path) for cohort in group}) == len(group) == 3
+    assert [cohort.path(tmp_path).parent.name for cohort in group] == ["0.01", "0.0100000001", "0"]
+
+
+def test_rows_are_not_written_among_the_records_of_reproduce(tmp_path, capsys):
+    words = ["reproduce", "--results", tmp_path, "--json", tmp_path / "rows.json"]
+    code, _, said = command(*words, capsys=capsys)
+    assert (code, said.count("\n")) == (2, 1)
+    assert "where only records may be" in said
+
+
+def test_a_results_folder_that_is_a_file_gets_one_sentence(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("chebact.lab.experiments.synthetic.run_all", lambda *_, **__: pytest.fail("it was trained"))
     (tmp_path / "file").write_text("")
     code, _, said = command("run", "synthetic", *words_of(), "--results", tmp_path / "file", capsys=capsys)
     assert code == 2

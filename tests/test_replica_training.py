@@ -112,6 +112,21 @@ def test_a_nan_replica_is_counted_and_touches_nobody():
     assert torch.equal(sick.slope[healthy], clean.slope[healthy])
 
 
+def test_points_may_be_whole_numbers():
+    class Table(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.heights = nn.Parameter(torch.zeros(2, 5))
+
+        def forward(self, x):
+            return self.heights.gather(1, x.squeeze(2)).unsqueeze(2)
+
+    x = torch.arange(5).repeat(8).unsqueeze(1)
+    run = train_replicas_(Table(), x, x.float(), order=seeded(0, 1), epochs=3)
+    assert run.losses.dtype == torch.float32
+    assert (run.losses[-1] < run.losses[0]).all()
+
+
 def test_when_all_are_lost_it_stops():
     network, epochs = Explosive(2), []
     network.poison = {0: (1, math.nan), 1: (1, math.nan)}

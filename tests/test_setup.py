@@ -4,6 +4,7 @@ import ast
 import importlib.util
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -279,3 +280,44 @@ def test_constraints_pin_each_distribution_once_and_without_local_parts() -> Non
     assert all(pin.count("==") == 1 and "+" not in pin and "/" not in pin for pin in pins)
     assert len(set(names)) == len(names)
     assert "torch==2.13.0" in pins
+
+
+CHILD = """
+import os, signal, sys, time
+def leave(number, frame):
+    time.sleep(0.5)  # to put its work away
+    print("put away", flush=True)
+    sys.exit(128 + number)
+for number in (signal.SIGINT, signal.SIGTERM):
+    signal.signal(number, leave)
+print(os.getpid(), flush=True)
+time.sleep(60)
+"""
+PARENT = """
+import signal, sys
+from pathlib import Path
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.path.insert(0, sys.argv[1])
+import dev
+dev.ROOT = Path(sys.argv[2])
+sys.exit(dev.run_in(Path(sys.executable), "child"))
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the system has no signals of this kind")
+@pytest.mark.parametrize(("name", "code"), [("SIGTERM", 143), ("SIGINT", 130), ("SIGKILL", 137)])
+def test_a_command_that_is_stopped_puts_its_work_away_first(tmp_path, name, code):
+    number = getattr(signal, name)
+    (tmp_path / "child.py").write_text(CHILD)
+    words = [sys.executable, "-c", PARENT, str(ROOT), str(tmp_path)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, start_new_session=True) as parent:
+        child = int(parent.stdout.readline())
+        if number == signal.SIGTERM:
+            parent.send_signal(number)  # to dev.py alone, which passes it on
+        elif number == signal.SIGINT:
+            os.killpg(parent.pid, number)  # as a terminal does
+        else:
+            os.kill(child, number)
+        said = parent.stdout.read()
+    assert parent.returncode == code
+    assert said == ("" if number == signal.SIGKILL else "put away\n")

@@ -94,6 +94,12 @@ def test_step_at_its_edges(form):
     assert target("step", edges, form).squeeze(1).tolist() == [truth(point) for point in edges.numpy()]
 
 
+def test_whole_numbered_points_are_points_too():
+    for dataset, count in FEATURES.items():
+        x = torch.arange(-1, 2).repeat(count, 1).T
+        torch.testing.assert_close(target(dataset, x), target(dataset, x.float()))
+
+
 def test_draws_are_uniform_and_noise_is_gaussian():
     x, clean = sample("sigmoid", 40_000, generator=generator(), dtype=torch.float64)
     _, noisy = sample("sigmoid", 40_000, noise=0.04, generator=generator(), dtype=torch.float64)
@@ -159,6 +165,7 @@ def test_any_leading_shape():
         (lambda: sample("step", 10, noise=float("nan")), ("noise", "nan")),
         (lambda: sample("step", -1), ("points", "-1")),
         (lambda: published_split("step", noise=-1), ("noise", "-1")),
+        (lambda: plotted_slice("step", -1), ("points", "-1")),
         (lambda: sample("step", 1, recipes="mine"), ("recipes", "mine", "released")),
         (lambda: target("jump", torch.zeros(5, 3)), ("jump", "4", "(5, 3)")),
     ],

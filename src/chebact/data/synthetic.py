@@ -88,6 +88,7 @@ def jump_released(x: Tensor) -> Tensor:
 
 def stairs(x0: Tensor, edges: tuple[float, ...], heights: tuple[float, ...]) -> Tensor:
     """The height of the stair on which x0 stands: heights[i] below edges[i], heights[-1] from the last edge on."""
+    x0 = x0 if x0.is_floating_point() else x0.to(torch.get_default_dtype())  # a whole-numbered edge would be another
     stair = torch.bucketize(x0, torch.tensor(edges, dtype=x0.dtype, device=x0.device), right=True)
     return torch.tensor(heights, dtype=x0.dtype, device=x0.device)[stair]
 
@@ -194,6 +195,7 @@ def plotted_slice(
     >>> x[:, 0].tolist(), x[0, 1:].tolist()
     ([-1.0, -0.5, 0.0, 0.5, 1.0], [0.5, 0.5, 0.5])
     """
+    check_amounts(points, noise=0)
     x = torch.full((points, recipe(dataset).features), 0.5, dtype=torch.float64)
     x[:, 0] = torch.linspace(-1, 1, points, dtype=torch.float64)
     return x.to(dtype), target(dataset, x, recipes).to(dtype)

@@ -9,8 +9,11 @@ from pathlib import Path
 from cyclopts import App, CycloptsError, UnusedCliTokensError
 
 from chebact.lab import LabError
+from chebact.lab.stopping import Stopped, stop_by_exception
 
 __all__ = ["app", "run_command"]
+
+INTERRUPTED = 130
 
 app = App(
     name="chebact",
@@ -81,7 +84,19 @@ def report_all(*, results: Path = Path("results"), output: Path = Path("report")
 
 
 def run_command(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; 0 when it went well, 2 after an error that is shown as one sentence, 130 when it was stopped."""
+    """Run one command; 0 when it went well, 2 after an error that is shown as one sentence, and 130 or 143 when it was
+    stopped by Ctrl-C or a SIGTERM.
+    """
+    try:
+        with stop_by_exception():
+            return finished(arguments)
+    except KeyboardInterrupt as stop:
+        failed("stopped; what was done is saved, and the same command goes on from there")
+        return stop.code if isinstance(stop, Stopped) else INTERRUPTED
+
+
+def finished(arguments: Sequence[str] | None) -> int:
+    """Run one command to its end; 0, or 2 after an error."""
     try:
         app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
     except UnusedCliTokensError as error:
@@ -91,9 +106,6 @@ def run_command(arguments: Sequence[str] | None = None) -> int:
         return failed(str(error))
     except LabError as error:
         return failed(str(error))
-    except KeyboardInterrupt:
-        failed("stopped; what was done is saved, and the same command goes on from there")
-        return 130
     return 0
 
 

@@ -61,11 +61,12 @@ def read_record(path: Path) -> Record:
             raise LabError(f"{path} has format {parts['format']!r}; this version of chebact reads {FORMAT}")
         checksum = parts["checksum"]
         record = Record(**{name: parts[name] for name in Record.__dataclass_fields__})
+        unchanged = record.checksum == checksum
     except OSError as error:
         raise LabError(f"cannot read {path}: {error.strerror}") from error
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise LabError(f"{path} is not a whole record: move it away, and what it held can be run again") from error
-    if record.checksum != checksum:
+    if not unchanged:
         raise LabError(f"{path} was changed after it was written: restore it, or move it away and run it again")
     return record
 

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import os
+import threading
+import time
+import warnings
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from typing import Any, TypeVar
 
 import joblib
 import torch
+from joblib.externals.loky.process_executor import TerminatedWorkerError
 
 from chebact.lab import LabError
 from chebact.training.memory import keep_freed_memory
@@ -17,6 +22,9 @@ __all__ = ["cores", "run_all"]
 
 Piece = TypeVar("Piece")
 Result = TypeVar("Result")
+
+WAIT = 10  # seconds that a cluster has to show a worker
+WATCH = 0.5  # seconds between two looks at whether the parent is still there
 
 
 def cores() -> int:
@@ -35,9 +43,45 @@ def run_all(
     if dask is not None:
         yield from on_dask(work, pieces, dask)
     elif (count := min(workers or cores(), len(pieces))) > 1:
-        yield from joblib.Parallel(**in_turn(count))(joblib.delayed(alone)(work, piece) for piece in pieces)
+        yield from in_processes(work, pieces, count)
     else:
         yield from (alone(work, piece) for piece in pieces)
+
+
+def in_processes(work: Callable[[Piece], Result], pieces: Sequence[Piece], count: int) -> Iterator[Result]:
+    """The results of so many worker processes. Whatever ends this early, an error or a signal, ends them too."""
+    parallel = joblib.Parallel(**in_turn(count))
+    results = parallel(joblib.delayed(as_worker)(os.getpid(), work, piece) for piece in pieces)
+    try:
+        for result in results:  # noqa: UP028 - `yield from` would close it where its warning cannot be caught
+            yield result
+    except TerminatedWorkerError as error:
+        raise LabError(
+            "a worker process was killed, as a system does that runs out of memory: the same command goes on from "
+            "there, with fewer at a time if --workers says so"
+        ) from error
+    finally:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that there was more to do, which nobody wants any more
+            results.close()
+
+
+def as_worker(parent: int, work: Callable[[Piece], Result], piece: Piece) -> Result:
+    """Do one piece in a process of its own."""
+    end_with(parent)
+    return alone(work, piece)
+
+
+@cache
+def end_with(parent: int) -> None:
+    """Have this process end soon after the one that started it, even if that was killed and could tell nobody."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(WATCH)
+        os._exit(1)
+
+    threading.Thread(target=watch, name="watch the parent", daemon=True).start()
 
 
 def alone(work: Callable[[Piece], Result], piece: Piece) -> Result:
@@ -57,8 +101,12 @@ def in_turn(count: int) -> dict[str, Any]:
 
 
 def on_dask(work: Callable[[Piece], Result], pieces: Sequence[Piece], address: str) -> Iterator[Result]:
-    with connected(address), joblib.parallel_config(backend="dask"):
-        yield from joblib.Parallel(**in_turn(-1))(joblib.delayed(alone)(work, piece) for piece in pieces)
+    with connected(address), joblib.parallel_config(backend="dask", wait_for_workers_timeout=WAIT):
+        try:
+            results = joblib.Parallel(**in_turn(-1))(joblib.delayed(alone)(work, piece) for piece in pieces)
+        except TimeoutError as error:
+            raise LabError(f"the Dask scheduler at {address!r} has no workers: start one with `dask worker`") from error
+        yield from results
 
 
 @contextlib.contextmanager

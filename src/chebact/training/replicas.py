@@ -116,7 +116,8 @@ def train_replicas_(
     counts = None if points is None else check_points(points, len(order), x.shape[1])
     stepper = optimizer(list(network.parameters()))
     scheduler = schedule(stepper, epochs)
-    losses = torch.full((epochs, len(order)), torch.nan, dtype=x.dtype, device=x.device)
+    precision = x.dtype if x.is_floating_point() else torch.get_default_dtype()
+    losses = torch.full((epochs, len(order)), torch.nan, dtype=precision, device=x.device)
     network.train()
     with frozen_garbage():
         for epoch in range(epochs):

@@ -24,6 +24,7 @@ from chebact.lab.bench.peers import PEERS, found_peers, peer_versions
 from chebact.lab.bench.plot import draw, image_kind
 from chebact.lab.output import save, wide_console
 from chebact.lab.report.documents import update_document
+from chebact.lab.stopping import Stopped
 
 __all__ = ["ops", "page"]
 
@@ -73,9 +74,9 @@ def ops(
         if busy(machine):
             notes.print(busy(machine), highlight=False)
         rows = timed(cases, contenders(extra), budget, console, notes)
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as stop:
         print("chebact: stopped; nothing was written, a measurement is made in one go", file=sys.stderr)
-        raise SystemExit(STOPPED) from None
+        raise SystemExit(stop.code if isinstance(stop, Stopped) else STOPPED) from None
     if json is not None:
         write_rows(json, rows, machine)
         notes.print(f"rows in {json}, machine in {machine_path(json)}", highlight=False, soft_wrap=True)

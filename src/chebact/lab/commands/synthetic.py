@@ -185,7 +185,8 @@ def reproduce(
         Address of a Dask scheduler whose workers are to do the training.
     """
     request = SyntheticRequest(recipes=recipes)
-    folder = results or Path("results/reproduce-full" if full else "results/reproduce")
+    folder = results or Path("reproduced-full" if full else "reproduced")  # not among the records of the project
+    check_no_record(folder, json)
     train(request if full else replace(request, noise=(0.01,), seeds=3), folder, workers, dask)
     rows = [row for row in rows_of(records_under(folder)) if row.recipes == recipes]
     show(rows)

@@ -19,7 +19,7 @@ from chebact.lab import LabError
 from chebact.lab.environment import environment, host
 from chebact.lab.experiments.synthetic_cohort import SyntheticCohort, train_together
 from chebact.lab.spec import as_plain, check_count
-from chebact.lab.store import Record, holds, write_record
+from chebact.lab.store import Record, check_folder, holds, write_record
 from chebact.lab.workers import run_all
 from chebact.networks.residual_mlp import ARCHITECTURES
 
@@ -50,7 +50,7 @@ class SyntheticRequest:
     def groups_of(self, model: str) -> Iterator[list[SyntheticCohort]]:
         """The groups of one model, of at most `TOGETHER` replicas unless a single cohort has more."""
         cohorts = [
-            SyntheticCohort(model, dataset, float(noise), self.recipes, self.seeds, self.epochs)
+            SyntheticCohort(model, dataset, float(noise) + 0.0, self.recipes, self.seeds, self.epochs)
             for noise in dict.fromkeys(self.noise)
             for dataset in dict.fromkeys(self.datasets)
         ]
@@ -86,6 +86,8 @@ def run_synthetic(
     there = {cohort: holds(cohort.path(results), as_plain(cohort)) for group in groups for cohort in group}
     missing = [group for group in groups if not all(there[cohort] for cohort in group)]
     total, open_cost = sum(map(cost, groups)), sum(map(cost, missing))
+    if missing:
+        check_folder(results)
     yield Done([], sum(there.values()), 1 - open_cost / total)
     for group, records in run_all(records_of, missing, workers=workers, dask=dask):
         for cohort, record in zip(group, records, strict=True):

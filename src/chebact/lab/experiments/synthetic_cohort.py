@@ -54,7 +54,9 @@ class SyntheticCohort:
 
     def path(self, results: Path) -> Path:
         """Where its record lies below the results folder."""
-        return results / self.recipes / f"{self.noise:g}" / f"{self.model}-{self.dataset}.json"
+        short = f"{self.noise:g}"
+        noise = short if float(short) == self.noise else repr(self.noise)  # two levels never share a folder
+        return results / self.recipes / noise / f"{self.model}-{self.dataset}.json"
 
     def data(self, part: Literal["train", "test"]) -> tuple[Tensor, Tensor]:
         """x (points, features) and y (points, 1): one draw a data set, whatever the network, the noise and the seed.

@@ -5,11 +5,13 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal
 
 from chebact.data.synthetic import DATASETS
+from chebact.lab import LabError
 from chebact.lab.published import SEEDS, SYNTHETIC, published
 from chebact.lab.stats import summarize
 from chebact.lab.store import Record
@@ -47,8 +49,15 @@ class Row:
 
 
 def rows_of(records: Iterable[Record]) -> list[Row]:
-    """The rows of synthetic records, in the paper's order of noise, models and data sets."""
+    """The rows of synthetic records, in the paper's order of noise, models and data sets; a LabError where two records
+    are of one cell, as in a folder above those of two runs.
+    """
     rows = [row_of(record) for record in records if record.experiment == "synthetic"]
+    places = Counter((row.model, row.dataset, row.noise, row.recipes) for row in rows)
+    for (model, dataset, noise, recipes), count in places.items():
+        if count > 1:
+            cell = f"{model} on {dataset} at noise {noise:g}, {recipes} recipes"
+            raise LabError(f"{count} records are of one cell, {cell}: name the folder of one run with --results")
     models, datasets = list(ARCHITECTURES), list(DATASETS)
     return sorted(rows, key=lambda row: (row.recipes, row.noise, models.index(row.model), datasets.index(row.dataset)))
 
