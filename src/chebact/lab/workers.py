@@ -16,9 +16,10 @@ import torch
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 
 from chebact.lab import LabError
+from chebact.lab.spec import check_count
 from chebact.training.memory import keep_freed_memory
 
-__all__ = ["cores", "run_all"]
+__all__ = ["check_workers", "cores", "run_all"]
 
 Piece = TypeVar("Piece")
 Result = TypeVar("Result")
@@ -30,6 +31,15 @@ WATCH = 0.5  # seconds between two looks at whether the parent is still there
 def cores() -> int:
     """The number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def check_workers(workers: int | None, dask: str | None) -> None:
+    """A LabError for a number of workers below 1, or for one beside a cluster, which has its own."""
+    if workers is None:
+        return
+    check_count("workers", workers)
+    if dask is not None:
+        raise LabError("--workers counts processes of this machine and --dask has its own workers: give one of them")
 
 
 def run_all(

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from torch import Tensor, nn
 
+from chebact.checks import count_of
 from chebact.networks.linear import Generators, ReplicaLinear
 from chebact.table import make_activation
 
@@ -90,6 +91,9 @@ class ResidualMLP(nn.Module):
         if shortcut not in ("add", "mean"):
             raise ValueError(f"shortcut must be 'add' or 'mean'; got {shortcut!r}")
         self.shortcut = shortcut
+        sizes = {"features": features, "outputs": outputs, "width": width, "blocks": blocks, "layers": layers}
+        for name, size in sizes.items():
+            count_of(name, size)
 
         def sigma() -> nn.Module:
             return draw_(make_activation(activation, width, degree, replicas=replicas), generator)

@@ -22,13 +22,13 @@ from chebact.lab.bench.ops import CASES, Contender, Row, contenders, measure
 from chebact.lab.bench.page import as_markdown, as_short, as_table, sizes
 from chebact.lab.bench.peers import PEERS, found_peers, peer_versions
 from chebact.lab.bench.plot import draw, image_kind
+from chebact.lab.commands.options import Several
 from chebact.lab.output import save, wide_console
 from chebact.lab.report.documents import update_document
 from chebact.lab.stopping import Stopped
 
 __all__ = ["ops", "page"]
 
-Several = Parameter(consume_multiple=True, negative=())
 SECTION, SHORT = "bench-ops", "bench-short"
 WIDTH = 100  # of the tables where no terminal says otherwise
 WARNING = 300  # characters of one that are shown

@@ -13,7 +13,8 @@ from rich.console import Console
 from chebact.data.clinical import DataError
 from chebact.lab import LabError
 from chebact.lab.baselines import BASELINES, MAJORITY
-from chebact.lab.commands.clinical_tables import GENERATED, Several, TableOptions, tables_asked
+from chebact.lab.commands.clinical_tables import GENERATED, TableOptions, tables_asked
+from chebact.lab.commands.options import Several, Whole
 from chebact.lab.commands.report import PAGE, check_no_record, write_page
 from chebact.lab.experiments.clinical import CHOICE, MODELS, ClinicalRequest, run_clinical
 from chebact.lab.experiments.clinical_spec import Labels, Shortcut
@@ -23,8 +24,8 @@ from chebact.lab.report.clinical import REFERENCE, Row, as_csv, as_json, rows_of
 from chebact.lab.report.clinical_tables import caption, rich_table, sections, sheets_of
 from chebact.lab.report.documents import update_document
 from chebact.lab.report.results import read_results
-from chebact.lab.spec import check_count
 from chebact.lab.store import Record
+from chebact.lab.workers import check_workers
 
 __all__ = ["report", "run"]
 
@@ -39,15 +40,15 @@ def run(
     models: Annotated[tuple[str, ...], Several] = MODELS,
     baselines: Annotated[tuple[str, ...], Several] = USUAL,
     widths: Annotated[tuple[int, ...], Several] = (32, 64),
-    seeds: int = 30,
-    folds: int = 10,
+    seeds: Whole = 30,
+    folds: Whole = 10,
     shortcut: Shortcut = "average",
     labels: Labels = "true",
-    epochs: int = 300,
-    trees: int = 150,
-    rounds: int = 100,
+    epochs: Whole = 300,
+    trees: Whole = 150,
+    rounds: Whole = 100,
     results: Path = RESULTS,
-    workers: int | None = None,
+    workers: Whole | None = None,
     dask: str | None = None,
 ) -> None:
     """Train what is missing in the results folder. Stop it at any moment; the same command goes on from there.
@@ -81,8 +82,7 @@ def run(
     dask
         Address of a Dask scheduler whose workers are to do the training.
     """
-    if workers is not None:
-        check_count("workers", workers)
+    check_workers(workers, dask)
     networks, others = (tuple(each for each in names if each != "none") for names in (models, baselines))
     settings = (networks, others, widths, seeds, folds, shortcut, labels, epochs, trees, rounds)
     try:

@@ -7,17 +7,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
-from cyclopts import Parameter
-
 from chebact.data.clinical import Columns, DataError, Recordings, TwoLabels, preset, read_recordings, rows_of
 from chebact.data.clinical_cohorts import generated_choice_cohort, generated_cohort
 from chebact.lab import LabError
+from chebact.lab.commands.options import Several
 
 __all__ = ["GENERATED", "Several", "TableOptions", "tables_asked"]
 
 COLUMNS = ("subject", "label", "positive", "negative")
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")  # of a folder
-Several = Parameter(consume_multiple=True, negative=())
 
 
 @dataclass(frozen=True)

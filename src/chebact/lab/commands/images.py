@@ -18,6 +18,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from chebact.data.images import IMAGE_DATASETS
 from chebact.lab import LabError
 from chebact.lab.bench.plot import image_kind
+from chebact.lab.commands.options import Several, Whole
 from chebact.lab.commands.report import PAGE, check_no_record, write_page
 from chebact.lab.experiments.images import OPTION, ImageCohort, Watch, run_images
 from chebact.lab.output import save, wide_console
@@ -35,7 +36,6 @@ from chebact.training.memory import keep_freed_memory
 
 __all__ = ["report", "run"]
 
-Several = Parameter(consume_multiple=True, negative=())
 RESULTS = Path("results/images")
 WIDTH = 140  # of the table where no terminal says otherwise
 
@@ -70,15 +70,15 @@ class Choices:
         The channels of a pixel side by side in memory, or --no-channels-last: each channel on its own.
     """
 
-    epochs: int = 100
-    seeds: int = 3
-    batch_size: int = 128
+    epochs: Whole = 100
+    seeds: Whole = 3
+    batch_size: Whole = 128
     learning_rate: float = 0.1
-    subset: int | None = None
+    subset: Whole | None = None
     shake: bool | None = None
     form: Literal["paper", "released"] = "paper"
     where: Annotated[tuple[int, ...], Several] = tuple(range(6, 14))
-    degree: int = 3
+    degree: Whole = 3
     precision: Literal["float32", "bfloat16"] = "float32"
     channels_last: bool = True
 

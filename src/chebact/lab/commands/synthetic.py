@@ -7,11 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
-from cyclopts import Parameter
 from rich.console import Console
 
 from chebact.data.synthetic import DATASETS, RecipeForm
 from chebact.lab import LabError
+from chebact.lab.commands.options import Several, Whole
 from chebact.lab.commands.report import PAGE, check_no_record, write_page
 from chebact.lab.experiments.synthetic import SyntheticRequest, run_synthetic
 from chebact.lab.output import save, wide_console
@@ -22,13 +22,12 @@ from chebact.lab.report.explanations import as_lines
 from chebact.lab.report.results import read_results
 from chebact.lab.report.synthetic import Row, as_csv, as_json, rows_of, tables_of
 from chebact.lab.report.synthetic_tables import LEGEND, as_markdown, as_tables, caption
-from chebact.lab.spec import check_count
 from chebact.lab.store import records_under
+from chebact.lab.workers import check_workers
 from chebact.networks.residual_mlp import ARCHITECTURES
 
 __all__ = ["report", "reproduce", "run"]
 
-Several = Parameter(consume_multiple=True, negative=())
 RESULTS = Path("results/synthetic")
 
 
@@ -37,11 +36,11 @@ def run(
     models: Annotated[tuple[str, ...], Several] = tuple(ARCHITECTURES),
     datasets: Annotated[tuple[str, ...], Several] = tuple(DATASETS),
     noise: Annotated[tuple[float, ...], Several] = (0.01, 0.04),
-    seeds: int = 10,
+    seeds: Whole = 10,
     recipes: RecipeForm = "paper",
-    epochs: int = 300,
+    epochs: Whole = 300,
     results: Path = RESULTS,
-    workers: int | None = None,
+    workers: Whole | None = None,
     dask: str | None = None,
 ) -> None:
     """Train what is missing in the results folder. Stop it at any moment; the same command goes on from there.
@@ -72,8 +71,7 @@ def run(
 
 def train(request: SyntheticRequest, results: Path, workers: int | None, dask: str | None) -> None:
     """Run a request under a progress bar, on the error stream."""
-    if workers is not None:
-        check_count("workers", workers)
+    check_workers(workers, dask)
     console = Console(stderr=True)
     cohorts = sum(len(group) for group in request.groups())
     steps = run_synthetic(request, results, workers=workers, dask=dask)
@@ -164,7 +162,7 @@ def reproduce(
     recipes: RecipeForm = "released",
     results: Path | None = None,
     json: Path | None = None,
-    workers: int | None = None,
+    workers: Whole | None = None,
     dask: str | None = None,
 ) -> None:
     """Train the paper's synthetic tables anew and show them: noise 0.01 with three seeds, or with --full all of them.
