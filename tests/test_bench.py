@@ -234,6 +234,8 @@ def test_what_cannot_be_written_is_said_before_anything_is_timed(tmp_path, monke
 def test_other_wrong_arguments(tmp_path, capsys):
     for arguments, complaint in (
         (["ops", "--no-tests", "--budget", "0"], "a budget of 0 came: more than 0 seconds"),
+        (["ops", "--no-tests", "--budget", "nan"], "a budget of nan came: more than 0 seconds"),
+        (["ops", "--no-tests", "--budget", "inf"], "a budget of inf came: more than 0 seconds"),
         (
             ["page", str(tmp_path / "none.json")],
             "none.json: No such file or directory; `chebact bench ops --json FILE`",
@@ -242,6 +244,21 @@ def test_other_wrong_arguments(tmp_path, capsys):
     ):
         assert run_command(["bench", *arguments]) == 2
         assert complaint in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "complaint"),
+    [("fast", "must name one of cpu, gpu, reference"), ("gpu", "'gpu' was asked for and cannot run")],
+)
+def test_a_kernel_that_is_not_to_be_had(name, complaint, monkeypatch, capsys):
+    monkeypatch.setenv("CHEBACT_KERNEL", name)
+    monkeypatch.delenv("TRITON_INTERPRET", raising=False)
+    monkeypatch.setattr(bench, "timed", lambda *_: pytest.fail("timed"))
+    assert run_command(["bench", "ops", "--no-tests", "--cases", "4x2"]) == 2
+    shown = capsys.readouterr().err
+    assert complaint in shown
+    assert shown.startswith("chebact: ")
+    assert "without it the choice is automatic" in shown
 
 
 def test_red_contract_tests_stop_everything(tmp_path, monkeypatch, capsys):

@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch._dynamo.testing import CompileCounterWithBackend
 from torch._subclasses import FakeTensorMode
+from torch.fx.experimental.proxy_tensor import make_fx
 
 import chebact
 from chebact import compiled
@@ -190,6 +191,25 @@ def test_onnxruntime_computes_what_eager_does(name, degree, tmp_path):
         wanted = layer(x).detach()
         largest = max(1.0, wanted.abs().max().item())
         torch.testing.assert_close(torch.from_numpy(got), wanted, rtol=0, atol=1e-6 * largest)
+
+
+def test_opcheck_of_torch_passes_for_values_that_are_not_contiguous():
+    x, values, choices = drawn(5, 4), drawn(4, 4, seed=1).t(), choices_of(Basis(3))
+    for some in (x, x[:0]):
+        torch.library.opcheck(compiled.gradients, (some, torch.ones_like(some), values, *choices, 1, False))
+
+
+@pytest.mark.parametrize("degree", [3, 5])
+@pytest.mark.parametrize("grad", [True, False])
+def test_traces_hold_the_formula(degree, grad):
+    """A kernel writes to memory behind the back of a tracer, which would write down an empty tensor."""
+    layer, x, other = filled(chebact.ChebyshevLagrange(4, degree=degree)), drawn(6, 4), drawn(6, 4, seed=1)
+    with torch.set_grad_enabled(grad), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        torch.testing.assert_close(torch.jit.trace(layer, (x,))(other), layer(other), rtol=1e-5, atol=1e-5)
+    values = layer.values.detach()
+    graph = make_fx(lambda x: chebyshev_lagrange(x, values))(x)
+    torch.testing.assert_close(graph(other), chebyshev_lagrange(other, values), rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("name", chebact.ACTIVATIONS)

@@ -245,6 +245,31 @@ def test_same_bits_on_the_cpu_for_any_number_of_threads(case):
         assert all(torch.equal(a, b) for a, b in zip(results[0], other, strict=True))
 
 
+def test_threads_of_other_libraries_do_not_change_the_gradient_of_the_values():
+    """NumPy's own product of matrices would: the cut among its threads is that of the sum."""
+    threadpoolctl = pytest.importorskip("threadpoolctl")
+    case = Case(Sizes(1, 3, 257, 1), 100, "extrapolate", torch.float64)
+    results = []
+    for threads in (1, 2, 4):
+        with threadpoolctl.threadpool_limits(threads):
+            results.append(run("cpu", case)[2])
+    assert torch.equal(results[0], results[1])
+    assert torch.equal(results[0], results[2])
+
+
+def test_sum_to_a_single_row_by_the_reference_has_the_same_bits_for_any_number_of_threads():
+    case = Case(Sizes(1, 1, 1, 300_007), 5, "none", torch.float64)
+    before, results = torch.get_num_threads(), []
+    try:
+        for threads in (1, 3, 4):
+            torch.set_num_threads(threads)
+            results.append(run("reference", case)[2])
+    finally:
+        torch.set_num_threads(before)
+    assert torch.equal(results[0], results[1])
+    assert torch.equal(results[0], results[2])
+
+
 @pytest.mark.parametrize("case", LARGE, ids=str)
 def test_every_task_of_a_large_tensor_is_done_right(case):
     units = 64 * UNITS[case.dtype]  # of the largest: tasks that are left out or done twice are off by far more

@@ -1,4 +1,4 @@
-"""Which kernel runs: by name or raising its reason, by itself and never failing; in threads, forks and odd places."""
+"""Which kernel runs: by name or raising its reason, by itself and never failing; in threads."""
 
 import logging
 import os
@@ -232,57 +232,3 @@ def test_threads_follow_torch_and_small_tensors_stay_on_one(monkeypatch):
     finally:
         torch.set_num_threads(before)
     assert seen == [1, 1, 2, 1, 3, 1]
-
-
-FORK = """
-    import os, signal, sys, time, torch
-    from pathlib import Path
-    from chebact.functional import chebyshev_lagrange
-
-    def work():
-        row = values.clone().requires_grad_()
-        out = chebyshev_lagrange(x, row)
-        return b"".join(t.numpy().tobytes() for t in (out.detach(), torch.autograd.grad(out, row, x)[0]))
-
-    torch.set_num_threads(2)
-    x, values = torch.randn(128, 64, 32), torch.randn(64, int(os.environ["DEGREE"]) + 1)
-    torch.randn(4_000_000).exp().sum()  # so that torch's own threads are there, which a child does not inherit
-    if os.environ["WHEN"] == "before":
-        work()
-    child, place = os.fork(), Path(os.environ["PLACE"])
-    if not child:
-        place.write_bytes(work())
-        os._exit(0)
-    for _ in range(600):
-        if os.waitpid(child, os.WNOHANG) != (0, 0):
-            sys.exit(place.read_bytes() != work())
-        time.sleep(0.1)
-    os.kill(child, signal.SIGKILL)
-    sys.exit("the child hangs")
-"""
-
-
-@needs_cpu_kernel
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
-@pytest.mark.parametrize("degree", [3, 6])
-@pytest.mark.parametrize("when", ["before", "after"])
-def test_forked_child_computes_whether_the_kernel_ran_before_the_fork_or_not(when, degree, tmp_path):
-    python(FORK, CHEBACT_KERNEL="cpu", WHEN=when, DEGREE=str(degree), PLACE=str(tmp_path / "result"))
-
-
-@needs_cpu_kernel
-def test_cache_folder_that_cannot_be_written_is_no_error(tmp_path):
-    """A folder below a file can be made by nobody, root included."""
-    (tmp_path / "file").write_text("")
-    python(
-        """
-        import torch
-        from chebact.functional import chebyshev_lagrange
-        x, values = torch.linspace(-2, 2, 8)[:, None], torch.tensor([[1.0, -1.0]], requires_grad=True)
-        out = chebyshev_lagrange(x, values)
-        assert torch.allclose(out, x)
-        out.sum().backward()
-        """,
-        CHEBACT_KERNEL="cpu",
-        NUMBA_CACHE_DIR=str(tmp_path / "file" / "cache"),
-    )

@@ -10,6 +10,7 @@ derivatives:
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, cast
 
 import torch
@@ -20,6 +21,7 @@ from chebact.basis import Basis
 from chebact.kernels.reference import broadcast, plain, plain_gradients
 
 Tensor = torch.Tensor
+_NOTHING: AbstractContextManager[None] = nullcontext()
 
 
 class Evaluate(Function):
@@ -34,13 +36,15 @@ class Evaluate(Function):
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
         x, values, ctx.basis, ctx.channel_dim, ctx.replicated = inputs
+        ctx.asked = kernels.asked_for_by_context()
         ctx.save_for_backward(x, values)
         ctx.save_for_forward(x, values)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Any:
         x, values = ctx.saved_tensors
-        return *gradients(x, grad, values, ctx.basis, ctx.channel_dim, ctx.replicated), None, None, None
+        with _as_recorded(ctx):
+            return *gradients(x, grad, values, ctx.basis, ctx.channel_dim, ctx.replicated), None, None, None
 
     @staticmethod
     def jvp(ctx: Any, x_t: Tensor | None, values_t: Tensor | None, *_: Any) -> Tensor:
@@ -83,6 +87,7 @@ class Gradients(Function):
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
         x, grad, values, ctx.basis, ctx.channel_dim, ctx.replicated = inputs
+        ctx.asked = kernels.asked_for_by_context()
         ctx.save_for_backward(x, grad, values)
         ctx.save_for_forward(x, grad, values)
 
@@ -91,9 +96,10 @@ class Gradients(Function):
         x, grad, values = ctx.saved_tensors
         place = (ctx.channel_dim, ctx.replicated)
         slopes = ctx.basis.derivative()
-        of_x, of_values = gradients(x, for_x * grad, values, slopes, *place)
-        of_x = of_x + grad * evaluate(x, for_values, slopes, *place)
-        of_grad = for_x * evaluate(x, values, slopes, *place) + evaluate(x, for_values, ctx.basis, *place)
+        with _as_recorded(ctx):
+            of_x, of_values = gradients(x, for_x * grad, values, slopes, *place)
+            of_x = of_x + grad * evaluate(x, for_values, slopes, *place)
+            of_grad = for_x * evaluate(x, values, slopes, *place) + evaluate(x, for_values, ctx.basis, *place)
         return of_x, of_grad, of_values, None, None, None
 
     @staticmethod
@@ -152,6 +158,16 @@ def gradients(
         outcome = Gradients.apply(x, grad, values, basis, channel_dim, replicated)  # type: ignore[no-untyped-call]
         return cast(tuple[Tensor, Tensor], outcome)
     return kernels.gradients(x, grad, values, basis, channel_dim, replicated)
+
+
+def _as_recorded(ctx: Any) -> AbstractContextManager[None]:
+    """The kernel that the forward pass was asked for by name, for a backward pass that no context asks for another.
+
+    torch differentiates GPU tensors on threads of its own, where the context of the forward pass is not known.
+    """
+    if ctx.asked is None or kernels.asked_for_by_context() is not None:
+        return _NOTHING
+    return kernels.use(ctx.asked)
 
 
 def _wrapped(*tensors: Tensor) -> bool:

@@ -65,7 +65,7 @@ def _(
     channel_dim: int,
     replicated: bool,
 ) -> tuple[Tensor, Tensor]:
-    return torch.empty_like(x), torch.empty_like(values)
+    return torch.empty_like(x), values.new_empty(values.shape)
 
 
 def _keep(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:

@@ -19,6 +19,7 @@ from chebact.kernels.reference import broadcast, differentiable, plain
 
 _REAL = frozenset((torch.float64, torch.float32, torch.bfloat16, torch.float16))
 _OWN_TYPES = (torch.Tensor, torch.nn.Parameter)
+_PROXY = torch._C._TorchDispatchModeKey.PROXY
 
 
 def chebyshev_lagrange(
@@ -115,7 +116,7 @@ def apply_basis(
             return _in_plain_torch(x, values, basis, axis, replicated)
         kind = basis.tails if basis.parameters == "values" else "chebyshev"
         return _in_graph(x, values, kind, basis.regression_nodes, basis.interval, axis)
-    if _forward_over_forward():
+    if _forward_over_forward() or _is_traced():
         return _in_plain_torch(x, values, basis, axis, replicated)
     if _nothing_is_recorded(x, values):
         return run_kernel(x, values, basis, axis, replicated, inplace=inplace)
@@ -129,6 +130,11 @@ def _in_graph(
     left, right = interval
     result: torch.Tensor = compiled.evaluate(x, values, kind, nodes, left, right, axis, values.dim() == 3)
     return result
+
+
+def _is_traced() -> bool:
+    """Whether torch.jit.trace or make_fx writes down what is called: a kernel writes to memory behind their backs."""
+    return torch._C._get_tracing_state() is not None or torch._C._get_dispatch_mode(_PROXY) is not None
 
 
 def _nothing_is_recorded(x: torch.Tensor, values: torch.Tensor) -> bool:

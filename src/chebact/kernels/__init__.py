@@ -19,7 +19,7 @@ from typing import Protocol, cast
 import torch
 
 from chebact.basis import Basis
-from chebact.kernels import reference, team  # noqa: F401  # team must be there before a fork to notice it
+from chebact.kernels import reference, team
 from chebact.kernels.layout import Sizes, prepared
 
 NAMES = ("cpu", "gpu", "reference")  # in the order of preference
@@ -76,6 +76,11 @@ def use(name: str) -> Iterator[None]:
         _asked.reset(token)
 
 
+def asked_for_by_context() -> str | None:
+    """The kernel that `use` asks for here, or None outside of it."""
+    return _asked.get()
+
+
 def asked_for() -> str | None:
     """The kernel that was asked for by name, or None where the choice is automatic."""
     name = _asked.get() or os.environ.get("CHEBACT_KERNEL") or None
@@ -111,6 +116,15 @@ def evaluate(
 
     `channel_dim` counts all axes of x, `replicated` says that the first one is the replica axis.
     """
+    if team.is_forked():
+        with team.torch_on_one_thread():
+            return _evaluate(x, values, basis, channel_dim, replicated, inplace)
+    return _evaluate(x, values, basis, channel_dim, replicated, inplace)
+
+
+def _evaluate(
+    x: torch.Tensor, values: torch.Tensor, basis: Basis, channel_dim: int, replicated: bool, inplace: bool
+) -> torch.Tensor:
     given, layout = prepared(x, values, channel_dim, replicated)
     out = x if inplace and given is x else torch.empty_like(given)
     if x.numel():
@@ -131,11 +145,20 @@ def evaluate(
 def gradients(
     x: torch.Tensor, grad: torch.Tensor, values: torch.Tensor, basis: Basis, channel_dim: int, replicated: bool
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """The gradients of x and of the values, in their types, from that of sigma(x)."""
+    """The gradients of x and of the values, in their types, from that of sigma(x); that of the values is contiguous."""
+    if team.is_forked():
+        with team.torch_on_one_thread():
+            return _gradients(x, grad, values, basis, channel_dim, replicated)
+    return _gradients(x, grad, values, basis, channel_dim, replicated)
+
+
+def _gradients(
+    x: torch.Tensor, grad: torch.Tensor, values: torch.Tensor, basis: Basis, channel_dim: int, replicated: bool
+) -> tuple[torch.Tensor, torch.Tensor]:
     if not x.numel():
-        return torch.empty_like(x), torch.zeros_like(values)
+        return torch.empty_like(x), values.new_zeros(values.shape)
     given, layout = prepared(x, values, channel_dim, replicated)
-    if grad.stride() != given.stride() or grad.dtype != given.dtype:
+    if grad.stride() != given.stride() or grad.dtype != given.dtype or grad.is_neg():
         grad = torch.empty_like(given).copy_(grad)
     out, kernel = torch.empty_like(given), choose(x.device, basis)
     heights = _heights(values, layout.dtype)
@@ -152,7 +175,8 @@ def gradients(
 
 def _heights(values: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     """The values, contiguous and in the type to compute in."""
-    return values if values.dtype == dtype and values.is_contiguous() else values.to(dtype).contiguous()
+    direct = values.dtype == dtype and values.is_contiguous() and not values.is_neg()
+    return values if direct else values.to(dtype).contiguous().resolve_neg()
 
 
 def _like(x: torch.Tensor, out: torch.Tensor) -> torch.Tensor:

@@ -37,9 +37,11 @@ def why_not(device: torch.device, basis: Basis) -> str | None:
 @lru_cache(maxsize=1)
 def _why_not_compiled() -> str | None:
     try:
-        import numba  # noqa: F401
+        import numba
     except Exception as error:  # a broken install raises anything
         return f"Numba cannot be imported ({type(error).__name__}: {error})"
+    if numba.config.DISABLE_JIT:
+        return "Numba does not compile, since NUMBA_DISABLE_JIT is set"
     return None
 
 
@@ -56,20 +58,14 @@ def gradients(
     """The gradient of x into `out`, and that of the values, in one pass over x and grad."""
     plan = _plan(basis, sizes, x.dtype)
     partial = torch.empty(plan.partial_length, dtype=torch.float64, device="cpu")
-    if basis.by_powers:
-        result, table = torch.empty_like(values), values
-        slopes = plan.slope_matrix.data_ptr()
-    else:
-        result = torch.empty(*values.shape[:-1], basis.degree + 5, dtype=torch.float64, device="cpu")
-        table = _pieces(values, basis.derivative())
-        slopes = table.data_ptr()
+    result = torch.empty_like(values)
+    table = values if basis.by_powers else _pieces(values, basis.derivative())
+    slopes = plan.slope_matrix.data_ptr() if basis.by_powers else table.data_ptr()
     place = (x.data_ptr(), grad.data_ptr(), out.data_ptr(), table.data_ptr(), slopes)
     plan.run("backward", *place, partial.data_ptr(), result.data_ptr())
     if plan.partial_length:
         plan.run("finish", *place, partial.data_ptr(), result.data_ptr())
-    if basis.by_powers:
-        return result
-    return torch.from_numpy(result.numpy() @ basis.pieces).to(values.dtype)
+    return result
 
 
 class _Plan:
@@ -83,7 +79,7 @@ class _Plan:
         sums = 8 if basis.by_powers else basis.degree + 5
         alone = basis.by_powers and blocks[3] * blocks[5] == 1  # then a task writes the result itself
         self.partial_length = 0 if alone else sizes[0] * blocks[3] * blocks[5] * sizes[2] * sums
-        self.matrix = _matrix(basis) if basis.by_powers else torch.empty(0, device="cpu")
+        self.matrix = _matrix(basis) if basis.by_powers else torch.from_numpy(numpy.ascontiguousarray(basis.pieces))
         self.slope_matrix = _matrix(basis.derivative()) if basis.by_powers else torch.empty(0, device="cpu")
         self.constants = _constants(basis, dtype)
         self.middle = (self.matrix.data_ptr(), self.constants.data_ptr())
@@ -137,7 +133,7 @@ def _program(step: str, double: bool, *choices: bool) -> Program:
     signature = types.void(types.int64)
     try:
         return Program(cfunc(signature, cache=True)(function))
-    except (RuntimeError, OSError):  # no folder for the cache can be written
+    except Exception:  # no folder for the cache can be written, or what lies there is broken
         return Program(cfunc(signature)(function))
 
 

@@ -21,6 +21,7 @@ from chebact.kernels.cpu_code import (
     INNER,
     INNER_BLOCKS,
     LONG_ROW,
+    MATRIX,
     OUT,
     OUTER,
     OUTER_BLOCKS,
@@ -305,14 +306,21 @@ def programs(dtype: Any, edition: int) -> dict[str, Any]:
     def finish(address: Any) -> None:
         edition  # noqa: B018  # a mention makes it part of the key that the compiled code is kept under
         block = carray(pointer(address, int64), 23)
-        partial, result = pointer(block[PARTIAL], float64), pointer(block[RESULT], float64)
-        channels, numbers = block[CHANNELS], block[DEGREE] + 1 + LINES
-        blocks = block[OUTER_BLOCKS] * block[INNER_BLOCKS]
+        partial, result = pointer(block[PARTIAL], float64), pointer(block[RESULT], dtype)
+        matrix = pointer(block[MATRIX], float64)
+        channels, terms = block[CHANNELS], block[DEGREE] + 1
+        numbers, blocks = terms + LINES, block[OUTER_BLOCKS] * block[INNER_BLOCKS]
+        row = numpy.empty(terms, numpy.float64)
         for r in range(block[REPLICAS]):
-            for b in range(blocks):
-                for n in range(channels * numbers):
-                    share = load_one(partial, (r * blocks + b) * channels * numbers + n)
-                    to = r * channels * numbers + n
-                    store(result, to, share if b == 0 else load_one(result, to) + share)
+            for c in range(channels):
+                row[:] = 0.0
+                for n in range(numbers):
+                    total = 0.0
+                    for b in range(blocks):
+                        total += load_one(partial, ((r * blocks + b) * channels + c) * numbers + n)
+                    for j in range(terms):  # not by a library, whose threads would change the order of the sum
+                        row[j] += total * load_one(matrix, n * terms + j)
+                for j in range(terms):
+                    store(result, (r * channels + c) * terms + j, row[j])
 
     return {"forward": forward, "backward": backward, "finish": finish}

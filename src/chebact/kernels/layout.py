@@ -29,6 +29,8 @@ class Layout(NamedTuple):
 
 def prepared(x: torch.Tensor, values: torch.Tensor, channel_dim: int, replicated: bool) -> tuple[torch.Tensor, Layout]:
     """x, copied only where its memory has gaps or another type than the one to compute in; and its layout."""
+    if x.is_neg():  # its memory holds -x, as that of the imaginary part of a conjugate does
+        x = x.resolve_neg()
     layout = layout_of(x.shape, x.stride(), x.dtype, values.shape[-2], values.dtype, channel_dim, replicated)
     if layout is not None and layout.direct:
         return x, layout

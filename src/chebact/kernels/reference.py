@@ -18,6 +18,7 @@ from chebact.kernels.layout import Sizes, by_rows
 
 name = "reference"
 Numbers = list[torch.Tensor]
+RUN = 4096  # terms that torch adds up on one thread
 
 
 def why_not(device: torch.device, basis: Basis) -> str | None:
@@ -93,9 +94,23 @@ def plain_gradients(
     kept = ({0} if replicated else set()) | ({axis} if values.shape[-2] != 1 else set())
     summed = [dim for dim in range(x.dim()) if dim not in kept]
     shares = (grad * piece for piece in _pieces_at(x, basis))
-    sums = torch.stack([s.double().sum(dim=summed) if summed else s.double() for s in shares], dim=-1)
+    sums = torch.stack([_summed(share.double(), summed) for share in shares], dim=-1)
     for_values = (sums @ _matrix(_rows(basis), x.device)).reshape(values.shape).to(values.dtype)
     return grad * plain(x, broadcast(x, values, axis, replicated), basis.derivative()), for_values
+
+
+def _summed(share: torch.Tensor, dims: list[int]) -> torch.Tensor:
+    """The sum over `dims`, in an order that no number of threads changes: torch cuts a sum to one number by it."""
+    if not dims:
+        return share
+    if math.prod(share.shape[dim] for dim in dims) == share.numel() > RUN:
+        shape = [1 if dim in dims else size for dim, size in enumerate(share.shape)]
+        share = share.flatten()
+        while share.numel() > RUN:
+            whole = share.numel() // RUN * RUN
+            share = torch.cat([share[:whole].view(-1, RUN).sum(1), share[whole:].sum().view(1)])
+        share = share.sum().view(shape)
+    return share.sum(dim=dims)
 
 
 def _rows(basis: Basis) -> numpy.ndarray[tuple[int, int], numpy.dtype[numpy.float64]]:

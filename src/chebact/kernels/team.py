@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,25 @@ def _note_fork() -> None:
     _forked = True
 
 
+def is_forked() -> bool:
+    """Whether this process is a forked child, whose parent's threads it does not have."""
+    return _forked
+
+
+@contextmanager
+def torch_on_one_thread() -> Iterator[None]:
+    """Let torch's own operations stay on this thread: in a forked child they would wait for threads that are gone."""
+    before = torch.get_num_threads()
+    if before == 1:
+        yield
+        return
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_note_fork)
 
@@ -54,10 +74,17 @@ class Program:
         elif (team := _openmp_team()) is not None:
             team(self._entry, block, threads, 0)
         else:
-            others = [_python_threads().submit(self._call, block) for _ in range(threads - 1)]
+            self._run_on_python_threads(block, threads)
+
+    def _run_on_python_threads(self, block: int, threads: int) -> None:
+        """As `run`; the others are waited for whatever happens, since they write to memory that is given back next."""
+        others: list[Future[None]] = []
+        try:
+            with suppress(RuntimeError):  # no more threads are to be had: those that there are do all of the work
+                others.extend(_python_threads().submit(self._call, block) for _ in range(threads - 1))
             self._call(block)
-            for other in others:
-                other.result()
+        finally:
+            wait(others)
 
 
 def threading_layer() -> str:

@@ -11,6 +11,8 @@ from typing import Any
 
 import torch
 
+from chebact.lab import LabError
+
 __all__ = ["environment", "host"]
 
 
@@ -65,4 +67,7 @@ def kernel() -> str:
     from chebact import kernels
     from chebact.basis import Basis
 
-    return kernels.choose(torch.device("cpu"), Basis(3, "extrapolate")).name
+    try:
+        return kernels.choose(torch.device("cpu"), Basis(3, "extrapolate")).name
+    except (ValueError, kernels.KernelUnavailableError) as error:  # what CHEBACT_KERNEL asks for is not to be had
+        raise LabError(f"{error}; CHEBACT_KERNEL names the kernel, and without it the choice is automatic") from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -60,8 +61,8 @@ def ops(
     """
     for case in cases or ("",):
         check_case(case)
-    if budget <= 0:
-        raise LabError(f"a budget of {budget:g} came: more than 0 seconds are wanted")
+    if not 0 < budget < math.inf:
+        raise LabError(f"a budget of {budget:g} came: more than 0 seconds are wanted, and a finite number")
     if json is not None:
         must_be_writable(json)
     console, notes = wide_console(WIDTH), Console(stderr=True)
@@ -172,7 +173,7 @@ def timed(
             for row in measure(tuple(cases), activations, budget=budget, tell=tell):
                 rows.append(row)  # noqa: PERF402 - tell looks at them meanwhile
         except RuntimeError as error:  # a kernel that is wrong or cannot run, or torch out of memory
-            raise LabError(str(error)) from error
+            raise LabError(str(error).partition("\n")[0]) from error  # torch adds where in its own code it was
         show_last()
     return rows
 
