@@ -147,9 +147,9 @@ def programs(dtype: Any, edition: int, plain: bool, tailed: bool, joined: bool, 
                             )
                         summed += stop - start
                         if summed >= RUN * WIDTH:
-                            add_widened(acc, total, count * SUMS * WIDTH)
+                            add_widened(acc, total, count * SUMS * WIDTH, zero)
                             summed = 0
-                add_widened(acc, total, count * SUMS * WIDTH)
+                add_widened(acc, total, count * SUMS * WIDTH, zero)
                 for n in range(count * SUMS):
                     sums[n] = lane_sum(total, n * WIDTH)
                 keep_alive(total_room)

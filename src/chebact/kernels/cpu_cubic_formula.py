@@ -63,7 +63,8 @@ def slope(v, u, d, ends, smooth):
     p = fma(u, fma(u, d[2], d[1]), d[0])
     if smooth is None:
         p = choose(less(v, ends[1]), p, d[6])
-        return choose(less(ends[0], v), p, d[4])
+        p = choose(less(ends[0], v), p, d[4])
+        return choose(same(v, v), p, v)
     return p
 
 

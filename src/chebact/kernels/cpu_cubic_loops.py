@@ -19,7 +19,7 @@ from chebact.kernels.cpu_tables import (
     ten_lanes,
     ten_of,
 )  # fmt: skip
-from chebact.kernels.lanes import WIDTH, load, load_one, splat, store
+from chebact.kernels.lanes import WIDTH, load, load_one, rolled, splat, store
 
 NEAR = 256  # elements of the few rows that are worked on side by side, so that memory is still read in its order
 SUMS = 8  # four power sums, and the height's and the slope's share of either line
@@ -52,6 +52,7 @@ def forward_row(x, out, start, stop, tables, own, k, plain, tailed):
     t = spread(table)
     whole = start + (stop - start) // WIDTH * WIDTH
     for i in range(start, whole, WIDTH):
+        rolled()
         v = load(x, i)
         store(out, i, value(v, t, lane_between, lane_ends, lane_place, plain, tailed))
     for i in range(whole, stop):
@@ -75,6 +76,7 @@ def forward_columns(
             t = kept_ten(kept, at * 10)
             for row in range(begin, min(begin + near, rows)):
                 i = start + row * step + at
+                rolled()
                 v = load(x, i)
                 store(out, i, value(v, t, lane_between, lane_ends, lane_place, plain, tailed))
     for at in range(whole, length):
@@ -96,6 +98,7 @@ def backward_row(x, g, out, start, stop, tables, own, acc, at, k, plain, joined,
     a = kept_sums(acc, at, none, joined)
     whole = start + (stop - start) // WIDTH * WIDTH
     for i in range(start, whole, WIDTH):
+        rolled()
         v, h = load(x, i), load(g, i)
         c = inside(v, lane_ends)
         u = position(c, lane_place, plain)
@@ -135,6 +138,7 @@ def backward_columns(
             d, a = kept_ten(kept, at * 10), kept_sums(acc, at * SUMS, none, joined)
             for row in range(begin, stop):
                 i = start + row * step + at
+                rolled()
                 v, h = load(x, i), load(g, i)
                 c = inside(v, lane_ends)
                 u = position(c, lane_place, plain)

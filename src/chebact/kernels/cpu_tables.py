@@ -200,12 +200,11 @@ def kept_ten(start, i):
 
 
 @jit
-def add_widened(start, sums, count):
+def add_widened(start, sums, count, zero):
     """Add `count` numbers (a multiple of the width) to as many in float64, and put zeros in their place."""
     for i in range(0, count, WIDTH):
-        part = load(start, i)
-        store(sums, i, load(sums, i) + widened(part))
-        store(start, i, part - part)
+        store(sums, i, load(sums, i) + widened(load(start, i)))
+        store(start, i, splat(zero))
 
 
 @jit

@@ -261,6 +261,22 @@ def magnitude(typingctx: Any, a: Any) -> Any:
 
 
 @intrinsic
+def rolled(typingctx: Any) -> Any:
+    """No instruction; the loop that holds it is not unrolled.
+
+    Unrolled by four, a loop with six running sums has more vectors in use than there are registers, and a sum that goes
+    through memory on its way round costs more than all that unrolling saves.
+    """
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        nothing = builder.asm(ir.FunctionType(ir.VoidType(), []), "", "", [], True)
+        nothing.attributes.add("convergent")
+        return context.get_dummy_value()
+
+    return types.none(), codegen
+
+
+@intrinsic
 def next_ticket(typingctx: Any, counter: Any) -> Any:
     """The integer at the address `counter`, which is one more afterwards; safe between threads."""
 
