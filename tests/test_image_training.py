@@ -54,9 +54,11 @@ class StopError(Exception):
     pass
 
 
-@pytest.mark.parametrize("where", [(1, 2), (2, 1), (3, 3), (4, 3)])
-def test_stopped_anywhere_and_started_again_it_ends_with_the_same_bits(where, tmp_path):
-    whole = training()
+@pytest.mark.parametrize(
+    ("where", "cosine"), [((1, 2), "epoch"), ((2, 1), "step"), ((3, 3), "epoch"), ((4, 3), "step")]
+)
+def test_stopped_anywhere_and_started_again_it_ends_with_the_same_bits(where, cosine, tmp_path):
+    whole = training(cosine=cosine)
     expected = whole.run()
 
     def stop(epoch, step, steps):
@@ -64,9 +66,9 @@ def test_stopped_anywhere_and_started_again_it_ends_with_the_same_bits(where, tm
             raise StopError
 
     with pytest.raises(StopError):
-        training(tmp_path).run(on_step=stop)
+        training(tmp_path, cosine=cosine).run(on_step=stop)
     assert len(checkpoints(tmp_path)) == min(where[0] - 1, 2)
-    again = training(tmp_path)
+    again = training(tmp_path, cosine=cosine)
     found = again.run()
     assert weights(again) == weights(whole)
     timeless = [
@@ -143,6 +145,13 @@ def test_the_step_size_is_a_cosine_by_epoch_and_the_optimizer_nesterovs():
     group = own.optimizer.param_groups[0]
     assert (group["nesterov"], group["momentum"], group["weight_decay"]) == (True, 0.9, 1e-4)
     assert group["lr"] == pytest.approx(0, abs=1e-12)
+
+
+def test_the_cosine_by_step_falls_within_an_epoch():
+    own, rates = training(epochs=2, cosine="step"), []
+    own.run(on_step=lambda epoch, step, steps: rates.append(own.optimizer.param_groups[0]["lr"]))
+    assert rates == pytest.approx([0.05 * (1 + math.cos(math.pi * step / 6)) for step in range(1, 7)], abs=1e-12)
+    assert [epoch.learning_rate for epoch in own.history] == pytest.approx([0.1, 0.05])
 
 
 def test_an_epoch_has_every_image_once_and_the_next_another_order():

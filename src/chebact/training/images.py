@@ -38,13 +38,18 @@ class BatchError(ValueError):
 
 @dataclass(frozen=True)
 class ImageSettings:
-    """How to train; the paper's choices by default. `batch_size` is that of all processes together."""
+    """How to train; the paper's choices by default. `batch_size` is that of all processes together.
+
+    The step size falls along a cosine to zero, after every epoch as in the paper, or after every step: that is for
+    short trainings, whose last epoch would otherwise still be one of long steps (the second of two has half the size).
+    """
 
     epochs: int = 100
     batch_size: int = 128
     learning_rate: float = 0.1
     momentum: float = 0.9
     weight_decay: float = 1e-4
+    cosine: Literal["epoch", "step"] = "epoch"
     precision: Literal["float32", "bfloat16"] = "float32"
     channels_last: bool = True
 
@@ -117,8 +122,14 @@ class ImageTraining:
             weight_decay=settings.weight_decay,
             nesterov=settings.momentum > 0,
         )
-        self.schedule: LRScheduler = cosine_by_epoch(self.optimizer, settings.epochs)
+        falls = settings.epochs * (self.steps if settings.cosine == "step" else 1)
+        self.schedule: LRScheduler = cosine_by_epoch(self.optimizer, falls)
         self.history: list[Epoch] = []
+
+    @property
+    def steps(self) -> int:
+        """The steps of an epoch."""
+        return -(-len(self.train) // self.settings.batch_size)
 
     def placed(self, images: ImageSet) -> ImageSet:
         """The images with their border, on the device."""
@@ -154,14 +165,16 @@ class ImageTraining:
         """One pass over the training images, then one over the test images."""
         rate, epoch = self.optimizer.param_groups[0]["lr"], len(self.history) + 1
         start = time.perf_counter()
-        steps = -(-len(self.train) // self.settings.batch_size)
         totals = torch.zeros(2, dtype=torch.float64, device=self.device)
         self.together.train()
         for step, (x, labels, count) in enumerate(self.batches(), start=1):
             totals += self.step_(x, labels, count)
+            if self.settings.cosine == "step":
+                self.schedule.step()
             if on_step is not None:
-                on_step(epoch, step, steps)
-        self.schedule.step()
+                on_step(epoch, step, self.steps)
+        if self.settings.cosine == "epoch":
+            self.schedule.step()
         loss, right = (self.team.add_(totals) / len(self.train)).tolist()
         seconds = time.perf_counter() - start
         self.team.same_buffers_(self.network)

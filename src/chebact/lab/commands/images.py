@@ -54,6 +54,8 @@ class Choices:
         Images a step, of all processes together.
     learning_rate
         The step size at the beginning.
+    cosine
+        When the step size falls: after every epoch, as in the paper, or after every step, for short trainings.
     subset
         Train on the first so many images only.
     shake
@@ -74,6 +76,7 @@ class Choices:
     seeds: Whole = 3
     batch_size: Whole = 128
     learning_rate: float = 0.1
+    cosine: Literal["epoch", "step"] = "epoch"
     subset: Whole | None = None
     shake: bool | None = None
     form: Literal["paper", "released"] = "paper"

@@ -54,6 +54,7 @@ class ImageCohort:
     learning_rate: float = 0.1
     momentum: float = 0.9
     weight_decay: float = 1e-4
+    cosine: Literal["epoch", "step"] = "epoch"
     degree: int = 3
     where: tuple[int, ...] = tuple(range(6, 14))
     shake: bool | None = None
@@ -68,6 +69,7 @@ class ImageCohort:
         check_choice("activation", self.activation, tuple(ACTIVATIONS))
         check_choice("form of the network", self.form, ("paper", "released"))
         check_choice("precision", self.precision, ("float32", "bfloat16"))
+        check_choice("cosine", self.cosine, ("epoch", "step"))
         for what in ("seeds", "epochs", "batch_size", "degree", "processes"):
             check_count(what, getattr(self, what))
         for what in ("learning_rate", "momentum", "weight_decay"):

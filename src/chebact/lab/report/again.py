@@ -20,6 +20,7 @@ IMAGES: dict[str, Any] = {
     "seeds": 3,
     "batch_size": 128,
     "learning_rate": 0.1,
+    "cosine": "epoch",
     "subset": None,
     "form": "paper",
     "where": list(range(6, 14)),
