@@ -87,12 +87,13 @@ class _LearnedShape(nn.Module):
         """The values a channel, for x, after all checks."""
         if self.channels is None and self.groups != 1:
             self._learn_channels(x)
-        check_tensors(x, self.values, "values")
-        if self.values.shape[-2] == 1:
+        values = self.values  # nn.Module looks far for a parameter: once is enough
+        check_tensors(x, values, "values")
+        if values.shape[-2] == 1:
             self._check_channels(x)
         if self.groups is None or self.groups == 1 or self.channels is None:
-            return self.values
-        return self.values.repeat_interleave(self.channels // self.groups, dim=-2)
+            return values
+        return values.repeat_interleave(self.channels // self.groups, dim=-2)
 
     def _check_channels(self, x: torch.Tensor) -> None:
         """One row of values fits any x; a module that was told its width takes no other."""

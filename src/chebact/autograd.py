@@ -21,6 +21,7 @@ from chebact.basis import Basis
 from chebact.kernels.reference import broadcast, plain, plain_gradients
 
 Tensor = torch.Tensor
+_is_batched = torch._C._functorch.is_legacy_batchedtensor
 _NOTHING: AbstractContextManager[None] = nullcontext()
 
 
@@ -43,6 +44,8 @@ class Evaluate(Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Any:
         x, values = ctx.saved_tensors
+        if ctx.asked is None:
+            return *gradients(x, grad, values, ctx.basis, ctx.channel_dim, ctx.replicated), None, None, None
         with _as_recorded(ctx):
             return *gradients(x, grad, values, ctx.basis, ctx.channel_dim, ctx.replicated), None, None, None
 
@@ -172,7 +175,7 @@ def _as_recorded(ctx: Any) -> AbstractContextManager[None]:
 
 def _wrapped(*tensors: Tensor) -> bool:
     """Whether one of them has no memory of its own: gradcheck's older vmap hands such tensors to `forward` itself."""
-    return any(map(torch._C._functorch.is_legacy_batchedtensor, tensors))
+    return any(map(_is_batched, tensors))
 
 
 def _in_front(t: Tensor, dim: int | None, batch: int) -> Tensor:

@@ -6,8 +6,8 @@ node and element.
 
 from __future__ import annotations
 
-import ctypes
 import zlib
+from array import array
 from functools import lru_cache
 from pathlib import Path
 
@@ -22,6 +22,7 @@ name = "cpu"
 
 TASK = 32_768  # elements a task; a constant, so that the cut does not depend on the machine
 MOST_BLOCKS = 32  # of the outer axis: bounds the memory and the time of the last sum
+COUNTERS, BLOCK = 0, 23  # where the address of the counters stands in the integers that a loop reads; their number
 SERIAL_BELOW = 12_000  # elements at degree 3; below, starting a team costs more than it saves
 
 
@@ -57,14 +58,16 @@ def gradients(
 ) -> torch.Tensor:
     """The gradient of x into `out`, and that of the values, in one pass over x and grad."""
     plan = _plan(basis, sizes, x.dtype)
-    partial = torch.empty(plan.partial_length, dtype=torch.float64, device="cpu")
     result = torch.empty_like(values)
     table = values if basis.by_powers else _pieces(values, basis.derivative())
     slopes = plan.slope_matrix.data_ptr() if basis.by_powers else table.data_ptr()
     place = (x.data_ptr(), grad.data_ptr(), out.data_ptr(), table.data_ptr(), slopes)
+    if not plan.partial_length:
+        plan.run("backward", *place, 0, result.data_ptr())
+        return result
+    partial = torch.empty(plan.partial_length, dtype=torch.float64, device="cpu")
     plan.run("backward", *place, partial.data_ptr(), result.data_ptr())
-    if plan.partial_length:
-        plan.run("finish", *place, partial.data_ptr(), result.data_ptr())
+    plan.run("finish", *place, partial.data_ptr(), result.data_ptr())
     return result
 
 
@@ -90,14 +93,14 @@ class _Plan:
         """Call the compiled loop, on as many threads as pay."""
         serial = self.serial or step == "finish"
         threads = 1 if serial else min(available_threads(), self.tasks)
-        counters = (ctypes.c_int64 * (threads + 1))()
         place = (*self.head, x, grad, out, table, slopes, *self.middle, partial, result, self.degree, threads)
-        block = _Block(ctypes.addressof(counters), *place)
-        _program(step, *self.kind).run(ctypes.addressof(block), threads)
+        block = array("q", (0, *place, *(0,) * (threads + 1)))  # the counters stand behind the integers of the block
+        address, _ = block.buffer_info()
+        block[COUNTERS] = address + BLOCK * block.itemsize
+        _program(step, *self.kind).run(address, threads)
 
 
 _plan = lru_cache(maxsize=4096)(_Plan)
-_Block = ctypes.c_int64 * 23  # the integers that a compiled loop reads, in the order that `cpu_code` names
 
 
 @lru_cache(maxsize=1024)
