@@ -21,9 +21,7 @@ def without_run(folder):
 
 @pytest.fixture(scope="module")
 def cluster():
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, scheduler_kwargs={"dashboard": False}
-    ) as cluster:
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0") as cluster:
         yield cluster
 
 
@@ -52,9 +50,8 @@ def test_a_scheduler_out_of_reach_gets_one_sentence(tmp_path, capsys):
 
 def test_a_scheduler_without_workers_gets_one_sentence(tmp_path, monkeypatch):
     monkeypatch.setattr("chebact.lab.workers.WAIT", 0.2)
-    quiet = {"dashboard": False}
     with (
-        distributed.LocalCluster(n_workers=0, processes=False, scheduler_kwargs=quiet) as empty,
+        distributed.LocalCluster(n_workers=0, processes=False, dashboard_address=":0") as empty,
         pytest.raises(LabError, match="has no workers: start one with `dask worker`"),
     ):
         list(run_synthetic(REQUEST, tmp_path, dask=empty.scheduler_address))
