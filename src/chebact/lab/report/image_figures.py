@@ -39,7 +39,7 @@ def place(record: Record) -> tuple[int, int, int, str]:
 def draw_curves(records: Sequence[Record], kind: str) -> bytes:
     """Training loss, test loss and test error by epoch, a row of panels a set and number of epochs, all seeds."""
     from matplotlib.figure import Figure
-    from matplotlib.ticker import FuncFormatter
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     groups: dict[tuple[Any, ...], list[Record]] = {}
     for record in sorted(records, key=place):
@@ -55,7 +55,8 @@ def draw_curves(records: Sequence[Record], kind: str) -> bytes:
             axes.set(title=f"{IMAGE_DATASETS[dataset].title}{part}, epochs: {epochs}", xlabel="epoch", ylabel=title)
             axes.set_yscale("log")
             axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-            axes.yaxis.set_minor_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+            axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+            axes.yaxis.set_minor_formatter(NullFormatter())
             axes.tick_params(labelsize="x-small", which="both")
             axes.grid(alpha=0.3, which="both")
             axes.xaxis.get_major_locator().set_params(integer=True)
