@@ -8,25 +8,17 @@ ratio of medians. The reference needs degree + 1 numbers for every element: what
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Callable
 
 import torch
-from torch import nn
 
 from chebact import ChebyshevLagrange, kernels
-from chebact.lab.bench.ops import CASES, DEGREES
+from chebact.lab.bench.ops import CASES, DEGREES, forward_call, training_call
+from chebact.lab.bench.page import sizes
 from chebact.lab.bench.timing import interleaved
 
 LIMIT = 2**26  # elements times degree
-
-
-def training(module: nn.Module, x: torch.Tensor, gradient: torch.Tensor) -> Callable[[], object]:
-    inputs = [x, *module.parameters()]
-    return lambda: torch.autograd.grad(module(x), inputs, gradient)
-
-
-def forward(module: nn.Module, x: torch.Tensor) -> Callable[[], object]:
-    return lambda: module(x.detach())
 
 
 def by(kernel: str, call: Callable[[], object]) -> Callable[[], object]:
@@ -39,12 +31,12 @@ def by(kernel: str, call: Callable[[], object]) -> Callable[[], object]:
 
 def measure(case: str, layout: str, degree: int) -> tuple[float, float]:
     """How many times slower the reference is: forward, and forward with backward."""
-    shape = tuple(int(size) for size in case.split("x"))
+    shape = sizes(case)
     x = torch.randn(shape)
     x = x.contiguous(memory_format=torch.channels_last) if layout == "channels_last" else x
     module, gradient = ChebyshevLagrange(shape[1], degree=degree, init="tanh"), torch.randn_like(x)
     x.requires_grad_()
-    calls = {"forward": forward(module, x), "training": training(module, x, gradient)}
+    calls = {"forward": forward_call(module, x), "training": training_call(module, x, gradient)}
     found = interleaved({f"{k} {name}": by(k, call) for name, call in calls.items() for k in ("cpu", "reference")})
     forward_ratio, training_ratio = (found[f"reference {name}"].over(found[f"cpu {name}"]) for name in calls)
     return forward_ratio, training_ratio
@@ -57,7 +49,7 @@ def main() -> None:
     for case in parser.parse_args().case:
         for layout in ("nchw", "channels_last") if case.count("x") == 3 else ("nchw",):
             for degree in DEGREES:
-                if torch.Size(int(size) for size in case.split("x")).numel() * degree > LIMIT:
+                if math.prod(sizes(case)) * degree > LIMIT:
                     continue
                 ratios = measure(case, layout, degree)
                 least = min(least, *ratios)

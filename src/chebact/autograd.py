@@ -44,8 +44,6 @@ class Evaluate(Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Any:
         x, values = ctx.saved_tensors
-        if ctx.asked is None:
-            return *gradients(x, grad, values, ctx.basis, ctx.channel_dim, ctx.replicated), None, None, None
         with _as_recorded(ctx):
             return *gradients(x, grad, values, ctx.basis, ctx.channel_dim, ctx.replicated), None, None, None
 

@@ -118,8 +118,10 @@ def _measure_group(case: str, layout: str, x: torch.Tensor, used: list[Contender
     leaf = x.clone().requires_grad_()
     grad = torch.randn_like(x)
     keys = [str(index) for index in range(len(used))]
-    forward = interleaved({k: _forward(m, x) for k, m in zip(keys, modules, strict=True)}, budget=budget)
-    training = interleaved({k: _training(m, leaf, grad) for k, m in zip(keys, modules, strict=True)}, budget=2 * budget)
+    forward = interleaved({k: forward_call(m, x) for k, m in zip(keys, modules, strict=True)}, budget=budget)
+    training = interleaved(
+        {k: training_call(m, leaf, grad) for k, m in zip(keys, modules, strict=True)}, budget=2 * budget
+    )
     for key, row, module in zip(keys, used, modules, strict=True):
         kept = kept_bytes(lambda module=module: module(leaf))  # type: ignore[misc]
         yield _row(case, layout, row, forward[key], forward["0"], training[key], training["0"], kept)
@@ -154,7 +156,9 @@ def _row(
     )
 
 
-def _forward(module: nn.Module, x: torch.Tensor) -> Callable[[], object]:
+def forward_call(module: nn.Module, x: torch.Tensor) -> Callable[[], object]:
+    """A function that evaluates a module, with nothing recorded."""
+
     def call() -> object:
         with torch.no_grad():
             return module(x)
@@ -162,7 +166,8 @@ def _forward(module: nn.Module, x: torch.Tensor) -> Callable[[], object]:
     return call
 
 
-def _training(module: nn.Module, leaf: torch.Tensor, grad: torch.Tensor) -> Callable[[], object]:
+def training_call(module: nn.Module, leaf: torch.Tensor, grad: torch.Tensor) -> Callable[[], object]:
+    """A function that evaluates a module and takes its gradients of x and of its parameters."""
     inputs = [leaf, *module.parameters()]
 
     def call() -> object:

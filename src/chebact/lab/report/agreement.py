@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from chebact.lab.report.parts import Tone
+from chebact.lab.report.distance import DEVIATIONS
 from chebact.lab.report.synthetic import Row, has_mean, marks, tables_of
 
-__all__ = ["Agreement", "agreement_of", "exception", "tone_of", "where"]
+__all__ = ["Agreement", "agreement_of", "exception", "where"]
 
-DEVIATIONS = 2.0
 EXPLODED = 8  # of ten published seeds
 SUBJECT = "cl-extrapolate"
 
@@ -78,15 +77,3 @@ def exception(row: Row) -> str:
     if row.nan:
         return f"{row.nan}/{row.seeds} NaN, the others {row.mean:.4f}, {published}, {side}"
     return f"{row.mean:.4f}, {published}, {side}"
-
-
-def tone_of(ours: float, published: float, deviation: float, *, higher_is_better: bool = False) -> tuple[str, Tone]:
-    """How far a number is from the published one, in its deviations: as a signed text and as a colour.
-
-    >>> tone_of(0.025, 0.02, 0.002), tone_of(93.0, 92.0, 0.5, higher_is_better=True)
-    (('+2.5', 'worse'), ('+2.0', 'better'))
-    """
-    away = (ours - published) / deviation
-    worse = -away if higher_is_better else away
-    tone: Tone = "better" if worse < -1 else "near" if worse <= DEVIATIONS else "worse" if worse <= 4 else "far"
-    return f"{round(away, 1) + 0.0:+.1f}".replace("-", "−"), tone

@@ -7,7 +7,8 @@ import statistics
 from collections.abc import Sequence
 
 from chebact.lab.published import SEEDS
-from chebact.lab.report.agreement import DEVIATIONS, EXPLODED, SUBJECT, Agreement, exception, where
+from chebact.lab.report.agreement import EXPLODED, SUBJECT, Agreement, exception, where
+from chebact.lab.report.distance import DEVIATIONS
 from chebact.lab.report.synthetic import Row
 
 __all__ = ["as_lines", "explain", "explain_held"]

@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 
 from chebact.lab.report.again import clinical_commands
-from chebact.lab.report.agreement import tone_of
 from chebact.lab.report.clinical import Row, is_dementiabank, rows_of, tables_of
 from chebact.lab.report.clinical_tables import Sheet, caption, sheets_of
+from chebact.lab.report.distance import tone_of
 from chebact.lab.report.figures_clinical import SCORE_KEYS, score_panel
 from chebact.lab.report.parts import Block, Cell, Commands, Missing, Picture, Section, Table, Words
 from chebact.lab.report.results import Results

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from chebact.lab.published_images import EPOCHS
 from chebact.lab.report.again import image_commands
-from chebact.lab.report.agreement import tone_of
+from chebact.lab.report.distance import tone_of
 from chebact.lab.report.figures_images import (
     ACCURACY_KEYS,
     TITLES,

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from chebact.data.synthetic import DATASETS
 from chebact.lab.report import synthetic_pictures as pictures
 from chebact.lab.report.again import synthetic_commands
-from chebact.lab.report.agreement import Agreement, agreement_of, tone_of, where
+from chebact.lab.report.agreement import Agreement, agreement_of, where
+from chebact.lab.report.distance import tone_of
 from chebact.lab.report.explanations import explain, explain_held
 from chebact.lab.report.parts import Block, Cell, Commands, Fold, Missing, Section, Table, Tile, Tone, Words
 from chebact.lab.report.results import Results
