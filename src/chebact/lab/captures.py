@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-__all__ = ["inputs_of", "tails_of"]
+from chebact.activations import ChebyshevLagrange
+from chebact.table import ACTIVATIONS, make_activation
 
-TAILS = {"cl-extrapolate": "extrapolate", "cl-regression": "regression", "cl": "none"}
+__all__ = ["inputs_of", "tails_of"]
 
 
 def tails_of(activation: str) -> str | None:
@@ -16,7 +17,8 @@ def tails_of(activation: str) -> str | None:
     >>> tails_of("cl-extrapolate"), tails_of("wcp")
     ('extrapolate', None)
     """
-    return TAILS.get(activation)
+    module = make_activation(activation, 1) if activation in ACTIVATIONS else None
+    return module.tails if isinstance(module, ChebyshevLagrange) else None
 
 
 def inputs_of(entry: Mapping[str, Any]) -> dict[str, Any]:
