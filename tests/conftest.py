@@ -1,7 +1,6 @@
 """What all tests share: the kernels that run on this machine, and a browser."""
 
 import os
-from collections.abc import Callable
 
 import pytest
 import torch
@@ -10,13 +9,12 @@ if not torch.cuda.is_available():  # decided when Triton is imported, and other 
     os.environ.setdefault("TRITON_INTERPRET", "1")
 
 from chebact import kernels
-from chebact.basis import Basis
 
 pytest_plugins = ["browser"]  # the fixtures `chromium` and `open_page`
 
 CPU = torch.device("cpu")
 HERE = [name for name in kernels.NAMES if name != "gpu"]  # that one has tests of its own, in Triton's interpreter
-RUNNING = [name for name in HERE if kernels.why_not(name, CPU, Basis(3)) is None]
+RUNNING = [name for name in HERE if kernels.why_not(name, CPU) is None]
 
 
 @pytest.fixture(params=RUNNING)
@@ -24,18 +22,6 @@ def kernel(request):
     """The name of a kernel that runs here; within the test it is the one asked for."""
     with kernels.use(request.param):
         yield request.param
-
-
-@pytest.fixture
-def must_serve(kernel) -> Callable[..., None]:
-    """A function that leaves the test, with the reason, where the kernel does not serve a basis."""
-
-    def check(degree: int, tails: str = "extrapolate", **choices) -> None:
-        reason = kernels.why_not(kernel, CPU, Basis(degree, tails, **choices))
-        if reason is not None:
-            pytest.skip(f"{kernel}: {reason}")
-
-    return check
 
 
 @pytest.fixture

@@ -17,11 +17,8 @@ EVERY = pytest.mark.parametrize(("degree", "tails"), list(itertools.product(DEGR
 
 
 @pytest.fixture
-def pair(kernel, must_serve, degree, tails):
+def pair(kernel, degree, tails):
     """The library's function of (x, values) and the plain one, with x of shape (..., 3)."""
-    must_serve(degree, tails)
-    for order in range(1, 5):
-        must_serve(degree, tails, order=order)
     return (
         lambda x, values: chebyshev_lagrange(x, values, tails=tails, channel_dim=-1),
         lambda x, values: torch_activation(x, values, tails),
@@ -158,8 +155,7 @@ def test_dual_numbers_of_torch_autograd_forward_ad(pair, degree):
 
 
 @pytest.mark.parametrize("degree", DEGREES)
-def test_weighted_chebyshev_has_the_recurrence_s_derivatives(degree, kernel, must_serve):
-    must_serve(degree, "none", parameters="coefficients")
+def test_weighted_chebyshev_has_the_recurrence_s_derivatives(degree, kernel):
     x, weights = inputs(degree, rows=3)
     ours = lambda a, b: weighted_chebyshev(a, b, channel_dim=-1)  # noqa: E731
     leaves = (x.clone().requires_grad_(), weights.clone().requires_grad_())

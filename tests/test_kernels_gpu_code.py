@@ -65,20 +65,23 @@ for job in json.load(sys.stdin):
 """
 ROWS = {"ROWS": 1024, "COLUMNS": 1, "WIDE": False}
 COLUMNS = {"ROWS": 64, "COLUMNS": 16, "WIDE": False}
-POWERS = {"TAILS": True, "PLAIN": True}
+LINES, SERIES = {"TAILS": True}, {"TAILS": False}
+POWERS = LINES | {"PLAIN": True}
 JOBS = [
     ("powers_forward", "*fp32", 90, ["repeat"], ROWS | POWERS),
     ("powers_forward", "*fp32", 90, ["inner", "repeat"], COLUMNS | POWERS | {"PLAIN": False}),
-    ("powers_forward", "*fp32", 80, ["repeat"], ROWS | POWERS | {"WIDE": True, "TAILS": False}),
+    ("powers_forward", "*fp32", 80, ["repeat"], ROWS | POWERS | {"WIDE": True} | SERIES),
     ("powers_backward", "*fp32", 90, ["repeat"], ROWS | POWERS),
     ("powers_backward", "*fp32", 80, ["inner", "repeat"], COLUMNS | POWERS),
-    ("powers_backward", "*fp64", 80, ["inner"], COLUMNS | POWERS | {"TAILS": False}),
-    ("barycentric_forward", "*fp32", 90, ["repeat"], ROWS),
-    ("barycentric_forward", "*fp64", 80, ["inner", "repeat"], COLUMNS),
-    ("barycentric_backward", "*fp32", 90, ["repeat"], ROWS),
-    ("barycentric_backward", "*fp32", 80, ["inner", "repeat"], COLUMNS | {"WIDE": True}),
+    ("powers_backward", "*fp64", 80, ["inner"], COLUMNS | POWERS | SERIES),
+    ("barycentric_forward", "*fp32", 90, ["repeat"], ROWS | LINES),
+    ("barycentric_forward", "*fp64", 80, ["inner", "repeat"], COLUMNS | LINES),
+    ("barycentric_backward", "*fp32", 90, ["repeat"], ROWS | LINES),
+    ("barycentric_backward", "*fp32", 80, ["inner", "repeat"], COLUMNS | LINES | {"WIDE": True}),
+    ("barycentric_forward", "*fp32", 90, ["repeat"], ROWS | SERIES),
+    ("barycentric_backward", "*fp64", 80, ["inner", "repeat"], COLUMNS | SERIES),
     ("powers_backward", "*fp32", "gfx942", ["repeat"], ROWS | POWERS),
-    ("barycentric_backward", "*fp32", "gfx942", ["inner", "repeat"], COLUMNS),
+    ("barycentric_backward", "*fp32", "gfx942", ["inner", "repeat"], COLUMNS | LINES),
 ]
 
 

@@ -9,7 +9,7 @@ import pytest
 
 SOURCE = Path(__file__).resolve().parents[1] / "src" / "chebact"
 LAYERS = [
-    ["checks", "files"],
+    ["checks", "files", "wide"],
     ["nodes", "data.*"],
     ["basis"],
     ["kernels.layout", "kernels.lanes", "kernels.team"],

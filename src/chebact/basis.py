@@ -23,7 +23,11 @@ POWER_DEGREE = 3  # up to here power coefficients are accurate and fast; above, 
 
 
 class Constants(NamedTuple):
-    """The numbers that depend on nodes and type alone; `high` + `low` are the node positions."""
+    """The numbers that depend on nodes and type alone; `high` + `low` are the node positions.
+
+    `half` is half the length of the interval, `tiny` stands for a difference too small to divide by, and `most` for a
+    T_k(x) too large to compute with.
+    """
 
     left: float
     right: float
@@ -31,7 +35,9 @@ class Constants(NamedTuple):
     middle_low: float
     scale: float
     between: tuple[float, float]
+    half: float
     tiny: float
+    most: float
     high: tuple[float, ...]
     low: tuple[float, ...]
     weights: tuple[float, ...]
@@ -119,6 +125,19 @@ class Basis:
         matrix[8 : 7 + self.degree] = pieces[1 : self.degree]
         return matrix
 
+    @cached_property
+    def table(self) -> Any:
+        """The matrix from parameters to the numbers that a kernel evaluates a channel from, float64.
+
+        Up to degree 3 they are those of the power form. Above they are the pieces; where no lines go on outside, the
+        weights of T_0 ... T_degree follow the heights, since the polynomial grows there.
+        """
+        if self.by_powers:
+            return self.power_pieces
+        if self.has_tails:
+            return self.pieces
+        return numpy.vstack([self.pieces, numpy.linalg.solve(chebyshev_at_nodes(self.degree), self.pieces)])
+
     @property
     def middle_and_scale(self) -> tuple[float, float]:
         """The middle of the interval, and the power of two that brings half its length into [1/2, 1]."""
@@ -129,6 +148,14 @@ class Basis:
     def constants(self, dtype: Any) -> Constants:
         """The numbers that a kernel computes with, rounded to `dtype` (a NumPy type)."""
         return _constants(self.degree, self.has_tails, self.interval, self.middle_and_scale, numpy.dtype(dtype).name)
+
+    def fused_constants(self, dtype: Any) -> tuple[float, ...]:
+        """Those of them that a fused kernel loads, in its order."""
+        k = self.constants(dtype)
+        if self.by_powers:
+            return (k.left, k.right, k.middle_high, k.middle_low, k.scale, *k.between, k.high[-1], k.high[0])
+        nodes = (k.high[-1], k.high[0], k.tiny, *k.high, *k.low, *k.weights)
+        return nodes if self.has_tails else (*nodes, k.middle_high, k.middle_low, k.half, k.most)
 
     def _differentiated(self, matrix: Any) -> Any:
         inside = differentiation_matrix(self.degree, self.interval) @ matrix[: self.degree + 1]
@@ -192,7 +219,9 @@ def _constants(degree: int, tails: bool, interval: Interval, place: tuple[float,
         middle_low=float(dtype(place[0] - middle_high)),
         scale=place[1],
         between=(between[0], between[1]),
+        half=float(dtype((interval[1] - interval[0]) / 2)),
         tiny=_tiny(interval[1] - interval[0], dtype),
+        most=float(dtype(1e30 if dtype is numpy.float32 else 1e290)),
         high=tuple(float(x) for x in high),
         low=tuple(float(x) for x in low),
         weights=tuple(float(dtype(x)) for x in barycentric_weights(degree)),
@@ -200,7 +229,7 @@ def _constants(degree: int, tails: bool, interval: Interval, place: tuple[float,
 
 
 def _tiny(width: float, dtype: Any) -> float:
-    """What stands for a difference too small to divide by: nothing beside the width, and its inverse is finite."""
+    """Nothing beside the width, and its inverse is finite."""
     return float(dtype(max(width * 1e-30, 1e-36) if dtype is numpy.float32 else max(width * 1e-290, 1e-300)))
 
 

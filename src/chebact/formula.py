@@ -19,7 +19,7 @@ def formula(values: torch.Tensor, basis: Basis, digits: int = 6) -> str:
     -1 < x < 1:   x^2
     x >= 1:       1 + 2 (x - 1)
     """
-    heights = values.detach().double().cpu()
+    heights = values.detach().cpu().double()
     a, b = basis.interval
     series = values_to_coefficients(heights)
     rows = [(f"{_number(a, digits)} < x < {_number(b, digits)}:", _polynomial(series, basis, digits))]

@@ -33,7 +33,8 @@ def nodes(
     """
     float_type(dtype)
     exact = exact_nodes(degree_of(degree), interval_of(interval))
-    return torch.tensor([float(x) for x in exact], dtype=torch.float64, device=device).to(dtype)
+    rounded = torch.tensor([float(x) for x in exact], dtype=torch.float64, device="cpu").to(dtype)
+    return rounded.to(torch.get_default_device() if device is None else device)  # which may have no float64
 
 
 def stretch(degree: int) -> float:

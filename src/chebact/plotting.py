@@ -156,7 +156,7 @@ def _sample(module: nn.Module, inputs: Tensor | InputSample, replica: int, count
         return (points[replica] if inputs.replicated else points).double()
     if not isinstance(inputs, Tensor):
         raise TypeError(f"inputs must be a tensor or what record_inputs kept, but {type(inputs).__name__} came")
-    x = inputs.detach().double().cpu()
+    x = inputs.detach().cpu().double()
     x = x[replica] if replicated and x.dim() > 2 else x
     if x.dim() < 2:
         x = x.reshape(-1, 1) if count in (None, 1) else x.reshape(1, -1)
@@ -180,7 +180,7 @@ def _range(module: nn.Module, sample: Tensor | None) -> tuple[float, float]:
 
 def _row(module: _LearnedShape, channel: int, replica: int) -> Tensor:
     """The parameters of one channel, in float64 on the CPU: (degree + 1,)."""
-    rows = module.values.detach().double().cpu()
+    rows = module.values.detach().cpu().double()
     rows = rows if module.replicas is None else rows[replica]
     return rows[channel * rows.shape[0] // (module.channels or rows.shape[0])]
 

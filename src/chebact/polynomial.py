@@ -16,6 +16,7 @@ from chebact.basis import Basis, basis_of, chebyshev_at_nodes
 from chebact.checks import Interval, degree_of, finite_number, float_tensor, interval_of, whole_number
 from chebact.functional import make_basis
 from chebact.nodes import stretch
+from chebact.wide import matrix_on, widened
 
 
 def values_to_coefficients(values: torch.Tensor) -> torch.Tensor:
@@ -24,8 +25,8 @@ def values_to_coefficients(values: torch.Tensor) -> torch.Tensor:
     >>> values_to_coefficients(torch.tensor([1.0, -1.0]))  # the line x
     tensor([0., 1.])
     """
-    matrix = torch.from_numpy(chebyshev_at_nodes(_degree(values, "values"))).to(values.device)
-    solved: torch.Tensor = torch.linalg.solve(matrix, values.double().unsqueeze(-1))
+    matrix = matrix_on(values.device, chebyshev_at_nodes(_degree(values, "values")))
+    solved: torch.Tensor = torch.linalg.solve(matrix, widened(values).unsqueeze(-1))
     return solved.squeeze(-1).to(values.dtype)
 
 
@@ -35,8 +36,8 @@ def coefficients_to_values(coefficients: torch.Tensor) -> torch.Tensor:
     >>> coefficients_to_values(torch.tensor([0.0, 1.0]))
     tensor([ 1., -1.])
     """
-    matrix = torch.from_numpy(chebyshev_at_nodes(_degree(coefficients, "coefficients"))).to(coefficients.device)
-    return (coefficients.double() @ matrix.T).to(coefficients.dtype)
+    matrix = matrix_on(coefficients.device, chebyshev_at_nodes(_degree(coefficients, "coefficients")))
+    return (widened(coefficients) @ matrix.T).to(coefficients.dtype)
 
 
 def polynomial(
@@ -75,8 +76,8 @@ def end_slopes(
     basis = make_basis(_degree(values, "values"), tails, regression_nodes, interval)
     if not basis.has_tails:
         raise ValueError("tails must be 'extrapolate' or 'regression' to have slopes, but 'none' came")
-    rows = torch.from_numpy(basis.pieces[[-3, -1]]).to(values.device)
-    slopes = (values.double() @ rows.T).to(values.dtype)
+    rows = matrix_on(values.device, basis.pieces[[-3, -1]])
+    slopes = (widened(values) @ rows.T).to(values.dtype)
     return slopes[..., 0], slopes[..., 1]
 
 

@@ -39,7 +39,7 @@ class Kernel(Protocol):
 
     name: str
 
-    def why_not(self, device: torch.device, basis: Basis) -> str | None:
+    def why_not(self, device: torch.device) -> str | None:
         """Why it cannot run for tensors on this device, or None."""
 
     def evaluate(self, x: torch.Tensor, values: torch.Tensor, basis: Basis, sizes: Sizes, out: torch.Tensor) -> None:
@@ -96,17 +96,17 @@ def choose(device: torch.device, basis: Basis) -> Kernel:
 def _chosen(name: str | None, device_type: str, basis: Basis) -> Kernel:
     device = torch.device(device_type)
     if name is None:
-        able = (each for each in NAMES if (each, basis) not in _failed and why_not(each, device, basis) is None)
+        able = (each for each in NAMES if (each, basis) not in _failed and why_not(each, device) is None)
         return _module(next(able))
-    reason = why_not(name, device, basis)
+    reason = why_not(name, device)
     if reason is not None:
         raise KernelUnavailableError(f"the kernel {name!r} was asked for and cannot run: {reason}")
     return _module(name)
 
 
-def why_not(name: str, device: torch.device, basis: Basis) -> str | None:
+def why_not(name: str, device: torch.device) -> str | None:
     """Why the kernel of that name cannot serve tensors on `device`, or None."""
-    return _module(name).why_not(device, basis)
+    return _module(name).why_not(device)
 
 
 def evaluate(

@@ -26,12 +26,10 @@ COUNTERS, BLOCK = 0, 23  # where the address of the counters stands in the integ
 SERIAL_BELOW = 12_000  # elements at degree 3; below, starting a team costs more than it saves
 
 
-def why_not(device: torch.device, basis: Basis) -> str | None:
+def why_not(device: torch.device) -> str | None:
     """Why this kernel cannot serve tensors on `device`, or None where it can."""
     if device.type != "cpu":
         return f"it serves CPU tensors, and this one is on {device.type}"
-    if not basis.has_tails and not basis.by_powers:
-        return "tails='none' above degree 3 is left to the reference"
     return _why_not_compiled()
 
 
@@ -49,7 +47,7 @@ def _why_not_compiled() -> str | None:
 def evaluate(x: torch.Tensor, values: torch.Tensor, basis: Basis, sizes: Sizes, out: torch.Tensor) -> None:
     """The activation of x into `out`, which may be x itself."""
     plan = _plan(basis, sizes, x.dtype)
-    table = values if basis.by_powers else _pieces(values, basis)
+    table = values if basis.by_powers else _table(values, basis)
     plan.run("forward", x.data_ptr(), 0, out.data_ptr(), table.data_ptr(), 0, 0, 0)
 
 
@@ -59,7 +57,7 @@ def gradients(
     """The gradient of x into `out`, and that of the values, in one pass over x and grad."""
     plan = _plan(basis, sizes, x.dtype)
     result = torch.empty_like(values)
-    table = values if basis.by_powers else _pieces(values, basis.derivative())
+    table = values if basis.by_powers else _table(values, basis.derivative())
     slopes = plan.slope_matrix.data_ptr() if basis.by_powers else table.data_ptr()
     place = (x.data_ptr(), grad.data_ptr(), out.data_ptr(), table.data_ptr(), slopes)
     if not plan.partial_length:
@@ -79,15 +77,15 @@ class _Plan:
         self.tasks, self.head = blocks[-1], (blocks[-1], *sizes, *blocks[:6])
         work = sizes[0] * sizes[1] * sizes[2] * sizes[3] * (1 if basis.by_powers else basis.degree)
         self.serial = work < SERIAL_BELOW or self.tasks == 1
-        sums = 8 if basis.by_powers else basis.degree + 5
+        sums = 8 if basis.by_powers else len(basis.table)
         alone = basis.by_powers and blocks[3] * blocks[5] == 1  # then a task writes the result itself
         self.partial_length = 0 if alone else sizes[0] * blocks[3] * blocks[5] * sizes[2] * sums
-        self.matrix = _matrix(basis) if basis.by_powers else torch.from_numpy(numpy.ascontiguousarray(basis.pieces))
+        self.matrix = _matrix(basis) if basis.by_powers else torch.from_numpy(numpy.ascontiguousarray(basis.table))
         self.slope_matrix = _matrix(basis.derivative()) if basis.by_powers else torch.empty(0, device="cpu")
         self.constants = _constants(basis, dtype)
         self.middle = (self.matrix.data_ptr(), self.constants.data_ptr())
         self.degree = basis.degree
-        self.kind = (dtype == torch.float64, *(_choices(basis) if basis.by_powers else ()))
+        self.kind = (dtype == torch.float64, *(_choices(basis) if basis.by_powers else (basis.has_tails,)))
 
     def run(self, step: str, x: int, grad: int, out: int, table: int, slopes: int, partial: int, result: int) -> None:
         """Call the compiled loop, on as many threads as pay."""
@@ -125,14 +123,14 @@ def _program(step: str, double: bool, *choices: bool) -> Program:
     from numba import cfunc, float32, float64, types
 
     dtype = float64 if double else float32
-    if choices:
+    if len(choices) > 1:
         from chebact.kernels.cpu_cubic import programs as power_programs
 
         function = power_programs(dtype, _edition(), *choices)[step]
     else:
         from chebact.kernels.cpu_barycentric import programs as barycentric_programs
 
-        function = barycentric_programs(dtype, _edition())[step]
+        function = barycentric_programs(dtype, _edition(), *choices)[step]
     signature = types.void(types.int64)
     try:
         return Program(cfunc(signature, cache=True)(function))
@@ -159,23 +157,18 @@ def _matrix(basis: Basis) -> torch.Tensor:
 
 @lru_cache(maxsize=256)
 def _constants(basis: Basis, dtype: torch.dtype) -> torch.Tensor:
-    k = basis.constants(numpy.float64 if dtype == torch.float64 else numpy.float32)
-    if basis.by_powers:
-        place = (k.middle_high, k.middle_low, k.scale)
-        numbers: tuple[float, ...] = (k.left, k.right, *place, *k.between, k.high[-1], k.high[0])
-    else:
-        numbers = (k.left, k.right, k.tiny, *k.high, *k.low, *k.weights)
+    numbers = basis.fused_constants(numpy.float64 if dtype == torch.float64 else numpy.float32)
     return torch.tensor(numbers, dtype=dtype, device="cpu")
 
 
-def _pieces(values: torch.Tensor, basis: Basis) -> torch.Tensor:
-    """The pieces of every channel, in the type of the values: (replica, channel, degree + 5).
+def _table(values: torch.Tensor, basis: Basis) -> torch.Tensor:
+    """The table of every channel, in the type of the values: (replica, channel, number).
 
     NumPy multiplies: in a forked child torch would wait for threads that are not there.
     """
     numbers = values.detach().numpy().astype(numpy.float64)
     if basis.order == 0 and basis.parameters == "values":
-        numbers = numpy.concatenate([numbers, numbers @ basis.pieces[basis.degree + 1 :].T], axis=-1)
+        numbers = numpy.concatenate([numbers, numbers @ basis.table[basis.degree + 1 :].T], axis=-1)
     else:
-        numbers = numbers @ basis.pieces.T
+        numbers = numbers @ basis.table.T
     return torch.from_numpy(numbers).to(values.dtype)

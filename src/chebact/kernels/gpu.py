@@ -27,14 +27,12 @@ PROGRAMS = 1024  # where a backward pass has more tiles than this, a program tak
 MOST_STEPS = 16
 
 
-def why_not(device: torch.device, basis: Basis) -> str | None:
+def why_not(device: torch.device) -> str | None:
     """Why this kernel cannot serve tensors on `device`, or None where it can."""
     if device.type not in ("cuda", "hip", "cpu"):
         return f"it serves tensors on CUDA and ROCm devices, and one on {device.type} came"
     if device.type == "cpu" and os.environ.get("TRITON_INTERPRET") != "1":
         return "it serves GPU tensors, and one on cpu came, which only TRITON_INTERPRET=1 lets it interpret"
-    if not basis.has_tails and not basis.by_powers:
-        return "tails='none' above degree 3 is left to the reference"
     reason = _why_not_imported()
     if reason is None and device.type == "cpu" and not _is_interpreted():
         return "TRITON_INTERPRET=1 was set after Triton had been imported, which is too late"
@@ -51,7 +49,7 @@ def gradients(
     x: torch.Tensor, grad: torch.Tensor, values: torch.Tensor, basis: Basis, sizes: Sizes, out: torch.Tensor
 ) -> torch.Tensor:
     """The gradient of x into `out`, and that of the values, in one pass over x and grad."""
-    numbers = basis.degree + 5 if not basis.by_powers else 8 if basis.has_tails else 4
+    numbers = len(basis.table) if not basis.by_powers else 8 if basis.has_tails else 4
     plan = _plan(sizes, TILE if basis.by_powers else BARYCENTRIC_TILE, numbers, several=basis.by_powers)
     partial = values.new_empty((sizes.replicas, plan.row_blocks, numbers, sizes.channels, plan.repeat))
     slopes, constants = _table(values, basis.derivative(), sizes), _constants(basis, values.dtype, x.device)
@@ -102,10 +100,10 @@ def _power_of_two(least: int) -> int:
 
 
 def _launch(step: str, basis: Basis, plan: Plan, tensors: tuple[torch.Tensor, ...]) -> None:
-    options, numbers = dict(plan.tile), list(plan[:6])
+    options, numbers = plan.tile | {"TAILS": basis.has_tails}, list(plan[:6])
     if basis.by_powers:
         function = getattr(_code(), f"powers_{step}")
-        options |= {"TAILS": basis.has_tails, "PLAIN": basis.interval == (-1.0, 1.0)}
+        options["PLAIN"] = basis.interval == (-1.0, 1.0)
         numbers += [plan.steps] if step == "backward" else []
     else:
         function = getattr(_code(), f"barycentric_{step}")
@@ -123,17 +121,12 @@ def _table(values: torch.Tensor, basis: Basis, sizes: Sizes) -> torch.Tensor:
 @lru_cache(maxsize=32)
 def _matrix(basis: Basis, device: torch.device) -> torch.Tensor:
     """The matrix from the parameters of a channel to those numbers, float64."""
-    return torch.tensor(basis.power_pieces if basis.by_powers else basis.pieces, device=device)
+    return torch.tensor(basis.table, device=device)
 
 
 @lru_cache(maxsize=256)
 def _constants(basis: Basis, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
-    k = basis.constants(numpy.float64 if dtype == torch.float64 else numpy.float32)
-    if basis.by_powers:
-        place = (k.middle_high, k.middle_low, k.scale)
-        numbers: tuple[float, ...] = (k.left, k.right, *place, *k.between, k.high[-1], k.high[0])
-    else:
-        numbers = (k.left, k.right, k.tiny, *k.high, *k.low, *k.weights)
+    numbers = basis.fused_constants(numpy.float64 if dtype == torch.float64 else numpy.float32)
     return torch.tensor(numbers, dtype=dtype, device=device)
 
 

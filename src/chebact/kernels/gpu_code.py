@@ -12,7 +12,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-POWER_NUMBERS = tl.constexpr(10)  # numbers in a channel's table up to degree 3; above they are degree + 5
+POWER_NUMBERS = tl.constexpr(10)  # numbers in a channel's table up to degree 3; above, see `numbers_of`
 HEADER = tl.constexpr(3)  # above degree 3 the constants begin with left end, right end and the smallest difference
 
 
@@ -171,16 +171,60 @@ def quotient(c, j, constants, terms):
 
 
 @triton.jit
+def numbers_of(terms, TAILS: tl.constexpr):
+    """How many numbers a channel's table has: the heights, then four of the lines or the weights of T_0 and on."""
+    if TAILS:
+        return terms + 4
+    return 2 * terms
+
+
+@triton.jit
+def bounded(v, most):
+    """v, or `most` where it is larger."""
+    return tl.where(v > most, most, v)
+
+
+@triton.jit
+def growth(v, constants, terms):
+    """How T_0 ... grow outside the interval: by what at first, with which sign, and up to what bound."""
+    place = constants + HEADER + 3 * terms
+    most = tl.load(place + 3)
+    t = divided((v - tl.load(place)) - tl.load(place + 1), tl.zeros_like(v) + tl.load(place + 2))
+    size = tl.abs(t)
+    size = bounded(tl.where(size < 1, 1.0, size), most)
+    return size - 1, tl.where(t < 0, tl.zeros_like(v) - 1, tl.zeros_like(v) + 1), most
+
+
+@triton.jit
+def grown(size, difference, rate, most):
+    """|T_k+1| and its difference to the next one, by differences that keep their sign."""
+    size = bounded(size + difference, most)
+    return size, bounded(tl.fma(rate + rate, size, difference), most)
+
+
+@triton.jit
+def series(v, constants, table, channels, exists, terms):
+    """The sum of the weights behind the heights times T_0 ..., outside the interval."""
+    rate, turn, most = growth(v, constants, terms)
+    size, difference, sign, total = tl.zeros_like(v) + 1, rate, tl.zeros_like(v) + 1, tl.zeros_like(v)
+    for k in range(terms):
+        total = tl.fma(size * sign, entry(table, terms + k, channels, exists), total)
+        size, difference = grown(size, difference, rate, most)
+        sign = sign * turn
+    return total
+
+
+@triton.jit
 def barycentric_forward(
     x, out, table, constants, rows, columns, inner, repeat, row_blocks, column_blocks, terms,
-    ROWS: tl.constexpr, COLUMNS: tl.constexpr, WIDE: tl.constexpr,
+    ROWS: tl.constexpr, COLUMNS: tl.constexpr, WIDE: tl.constexpr, TAILS: tl.constexpr,
 ):  # fmt: skip
     """The activation by the second barycentric form; at a node the height itself."""
     replica, row_block, column = own_tile(row_blocks, column_blocks, COLUMNS)
     at, there = places(row_block, rows, column, columns, inner, ROWS, WIDE)
     start, channels, exists = replica * rows * columns, columns // repeat, column < columns
     x, out = x + start, out + start
-    table += replica * (terms + 4) * channels + column // repeat
+    table += replica * numbers_of(terms, TAILS) * channels + column // repeat
     v = tl.load(x + at, mask=there, other=0.0).to(constants.dtype.element_ty)
     left, right = tl.load(constants), tl.load(constants + 1)
     c = held(v, left, right)
@@ -192,17 +236,20 @@ def barycentric_forward(
         above, below = tl.fma(q, y, above), below + q
         height, found = tl.where(here, y, height), found | here
     p = tl.where(found, height, divided(above, below))
-    on_left = line(v, left, table, terms, channels, exists)
-    p = with_ends(p, v, left, right, on_left, line(v, right, table, terms + 2, channels, exists))
+    if TAILS:
+        on_left = line(v, left, table, terms, channels, exists)
+        p = with_ends(p, v, left, right, on_left, line(v, right, table, terms + 2, channels, exists))
+    else:
+        p = tl.where(v == c, p, series(v, constants, table, channels, exists, terms))
     tl.store(out + at, p, mask=there)
 
 
 @triton.jit
 def barycentric_backward(
     x, grad, out, slopes, partial, constants, rows, columns, inner, repeat, row_blocks, column_blocks, terms,
-    ROWS: tl.constexpr, COLUMNS: tl.constexpr, WIDE: tl.constexpr,
+    ROWS: tl.constexpr, COLUMNS: tl.constexpr, WIDE: tl.constexpr, TAILS: tl.constexpr,
 ):  # fmt: skip
-    """The gradient of x, and a column's sums over the tile: g times each height's weight, then the lines' shares.
+    """The gradient of x, and a column's sums over the tile: g times each height's weight, then what goes on outside.
 
     Quotients are divided a second time rather than kept: a program has no room for degree + 1 tiles.
     """
@@ -210,8 +257,8 @@ def barycentric_backward(
     at, there = places(row_block, rows, column, columns, inner, ROWS, WIDE)
     start, channels, exists = replica * rows * columns, columns // repeat, column < columns
     x, grad, out = x + start, grad + start, out + start
-    slopes += replica * (terms + 4) * channels + column // repeat
-    partial += (replica * row_blocks + row_block) * (terms + 4) * columns
+    slopes += replica * numbers_of(terms, TAILS) * channels + column // repeat
+    partial += (replica * row_blocks + row_block) * numbers_of(terms, TAILS) * columns
     v = tl.load(x + at, mask=there, other=0.0).to(constants.dtype.element_ty)
     g = tl.load(grad + at, mask=there, other=0.0).to(v.dtype)
     left, right = tl.load(constants), tl.load(constants + 1)
@@ -220,14 +267,28 @@ def barycentric_backward(
     for j in range(terms):
         q, _ = quotient(c, j, constants, terms)
         above, below = tl.fma(q, entry(slopes, j, channels, exists), above), below + q
-    on_left, on_right = entry(slopes, terms, channels, exists), entry(slopes, terms + 2, channels, exists)
-    tl.store(out + at, g * with_ends(divided(above, below), v, left, right, on_left, on_right), mask=there)
-    h, inverse = tl.where((v > left) & (v < right), g, zero), divided(zero + 1, below)
+    p, inside = divided(above, below), v == c
+    if TAILS:
+        inside = (v > left) & (v < right)
+        on_left, on_right = entry(slopes, terms, channels, exists), entry(slopes, terms + 2, channels, exists)
+        p = with_ends(p, v, left, right, on_left, on_right)
+    else:
+        p = tl.where(inside, p, series(v, constants, slopes, channels, exists, terms))
+    tl.store(out + at, g * p, mask=there)
+    h, inverse = tl.where(inside, g, zero), divided(zero + 1, below)
     for j in range(terms):
         q, _ = quotient(c, j, constants, terms)
         # the weight first: next to a node `inverse * h` may be too small a number to have all its digits
         keep_sum(partial, j, columns, column, (q * inverse) * h)
-    keep_sum(partial, terms, columns, column, tl.where(v > left, zero, g))
-    keep_sum(partial, terms + 1, columns, column, tl.where(v > left, zero, v - left) * g)
-    keep_sum(partial, terms + 2, columns, column, tl.where(v < right, zero, g))
-    keep_sum(partial, terms + 3, columns, column, tl.where(v < right, zero, v - right) * g)
+    if TAILS:
+        keep_sum(partial, terms, columns, column, tl.where(v > left, zero, g))
+        keep_sum(partial, terms + 1, columns, column, tl.where(v > left, zero, v - left) * g)
+        keep_sum(partial, terms + 2, columns, column, tl.where(v < right, zero, g))
+        keep_sum(partial, terms + 3, columns, column, tl.where(v < right, zero, v - right) * g)
+    else:
+        rate, turn, most = growth(v, constants, terms)
+        size, difference, sign = zero + 1, rate, tl.where(inside, zero, g)
+        for k in range(terms):
+            keep_sum(partial, terms + k, columns, column, size * sign)
+            size, difference = grown(size, difference, rate, most)
+            sign = sign * turn

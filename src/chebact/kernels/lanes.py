@@ -200,9 +200,26 @@ def same(typingctx: Any, a: Any, b: Any) -> Any:
 
 
 @intrinsic
+def differs(typingctx: Any, a: Any, b: Any) -> Any:
+    """`a != b`; true where either is NaN."""
+    return _truth(a)(a, a), lambda context, builder, signature, args: builder.fcmp_unordered("!=", *args)
+
+
+@intrinsic
 def choose(typingctx: Any, truth: Any, a: Any, b: Any) -> Any:
     """`a` where `truth`, else `b`."""
     return a(truth, a, a), lambda context, builder, signature, args: builder.select(*args)
+
+
+@intrinsic
+def anywhere(typingctx: Any, truth: Any) -> Any:
+    """Whether a truth value holds in any lane."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        bits = ir.IntType(WIDTH)
+        return builder.icmp_unsigned("!=", builder.bitcast(args[0], bits), ir.Constant(bits, 0))
+
+    return types.boolean(truth), codegen
 
 
 @intrinsic

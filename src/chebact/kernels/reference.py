@@ -13,15 +13,16 @@ from collections.abc import Iterator
 import numpy
 import torch
 
-from chebact.basis import Basis, Constants, chebyshev_at_nodes
+from chebact.basis import Basis, Constants
 from chebact.kernels.layout import Sizes, by_rows
+from chebact.wide import matrix_on, widened
 
 name = "reference"
 Numbers = list[torch.Tensor]
 RUN = 4096  # terms that torch adds up on one thread
 
 
-def why_not(device: torch.device, basis: Basis) -> str | None:
+def why_not(device: torch.device) -> str | None:
     """The reference runs everywhere."""
     return None
 
@@ -51,7 +52,7 @@ def plain(x: torch.Tensor, values: torch.Tensor, basis: Basis, *, through: bool 
 
     `through`: at a node the exact height comes as a correction without a derivative, so autograd sees the polynomial.
     """
-    numbers = list((values.double() @ _matrix(_rows(basis).T, x.device)).to(x.dtype).unbind(-1))
+    numbers = list((widened(values) @ matrix_on(x.device, basis.table.T)).to(x.dtype).unbind(-1))
     k = basis.constants(_numpy_type(x.dtype))
     held = x if not basis.has_tails else x.clamp(k.left, k.right)
     if basis.by_powers:
@@ -65,7 +66,7 @@ def plain(x: torch.Tensor, values: torch.Tensor, basis: Basis, *, through: bool 
     near = x.clamp(min(k.high), max(k.high))
     inside = _at_nodes(_barycentric(near, heights, k), x, k.high, heights)
     series = numbers[basis.degree + 1 :]
-    outside = sum((c * t for c, t in zip(series, _growing(x, basis), strict=True)), torch.zeros_like(x))
+    outside = sum((c * t for c, t in zip(series, _growing(x, k, basis.degree), strict=True)), torch.zeros_like(x))
     return torch.where(near == x, inside, outside)
 
 
@@ -94,8 +95,8 @@ def plain_gradients(
     kept = ({0} if replicated else set()) | ({axis} if values.shape[-2] != 1 else set())
     summed = [dim for dim in range(x.dim()) if dim not in kept]
     shares = (grad * piece for piece in _pieces_at(x, basis))
-    sums = torch.stack([_summed(share.double(), summed) for share in shares], dim=-1)
-    for_values = (sums @ _matrix(_rows(basis), x.device)).reshape(values.shape).to(values.dtype)
+    sums = torch.stack([_summed(widened(share), summed) for share in shares], dim=-1)
+    for_values = (sums @ matrix_on(x.device, basis.table)).reshape(values.shape).to(values.dtype)
     return grad * plain(x, broadcast(x, values, axis, replicated), basis.derivative()), for_values
 
 
@@ -113,18 +114,8 @@ def _summed(share: torch.Tensor, dims: list[int]) -> torch.Tensor:
     return share.sum(dim=dims)
 
 
-def _rows(basis: Basis) -> numpy.ndarray[tuple[int, int], numpy.dtype[numpy.float64]]:
-    """The matrix from parameters to the numbers that `plain` needs, and that `_pieces_at` belong to."""
-    if basis.by_powers:
-        return numpy.asarray(basis.power_pieces)
-    if basis.has_tails:
-        return numpy.asarray(basis.pieces)
-    series = numpy.linalg.solve(chebyshev_at_nodes(basis.degree), basis.pieces)
-    return numpy.vstack([basis.pieces, series])
-
-
 def _pieces_at(x: torch.Tensor, basis: Basis) -> Iterator[torch.Tensor]:
-    """What every row of `_rows` is multiplied by at x."""
+    """What every row of the basis's table is multiplied by at x."""
     k = basis.constants(_numpy_type(x.dtype))
     zero = torch.zeros_like(x)
     if basis.by_powers:
@@ -146,7 +137,7 @@ def _pieces_at(x: torch.Tensor, basis: Basis) -> Iterator[torch.Tensor]:
     if basis.has_tails:
         yield from _lines_at(x, k)
     else:
-        yield from (torch.where(between, zero, t) for t in _growing(x, basis))
+        yield from (torch.where(between, zero, t) for t in _growing(x, k, basis.degree))
 
 
 def _lines_at(x: torch.Tensor, k: Constants) -> Iterator[torch.Tensor]:
@@ -204,23 +195,17 @@ def _at_nodes(
     return value
 
 
-def _growing(x: torch.Tensor, basis: Basis) -> Iterator[torch.Tensor]:
+def _growing(x: torch.Tensor, k: Constants, degree: int) -> Iterator[torch.Tensor]:
     """T_0 ... T_degree outside the interval, by differences that keep their sign, and bounded."""
-    a, b = basis.interval
-    t = (x - (a + b) / 2) / ((b - a) / 2)
-    most = 1e30 if x.dtype == torch.float32 else 1e290
-    size, sign = t.abs().clamp(1.0, most), torch.where(t < 0, -1.0, 1.0).to(x.dtype)
+    t = ((x - k.middle_high) - k.middle_low) / k.half
+    size, sign = t.abs().clamp(1.0, k.most), torch.where(t < 0, -1.0, 1.0).to(x.dtype)
     value, step = torch.ones_like(x), size - 1
     turned = torch.ones_like(x)
-    for _ in range(basis.degree + 1):
+    for _ in range(degree + 1):
         yield value * turned
-        value = (value + step).clamp(max=most)
-        step = (step + 2 * (size - 1) * value).clamp(max=most)
+        value = (value + step).clamp(max=k.most)
+        step = (step + 2 * (size - 1) * value).clamp(max=k.most)
         turned = turned * sign
-
-
-def _matrix(rows: numpy.ndarray[tuple[int, int], numpy.dtype[numpy.float64]], device: torch.device) -> torch.Tensor:
-    return torch.tensor(rows, dtype=torch.float64, device=device)
 
 
 def _numpy_type(dtype: torch.dtype) -> type:

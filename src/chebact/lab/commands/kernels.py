@@ -58,7 +58,7 @@ def show() -> None:
 def _row(name: str) -> KernelRow:
     if name == "gpu":
         return _gpu_row()
-    reason = kernels.why_not(name, torch.device("cpu"), USUAL)
+    reason = kernels.why_not(name, torch.device("cpu"))
     if name == "reference":
         return KernelRow(name, "any tensor", reason, torch.get_num_threads(), "torch's own")
     if reason is not None:
@@ -71,10 +71,8 @@ def _row(name: str) -> KernelRow:
 def _gpu_row() -> KernelRow:
     if torch.cuda.is_available():
         device = torch.device("cuda")
-        return KernelRow(
-            "gpu", "GPU tensors", kernels.why_not("gpu", device, USUAL), layer=torch.cuda.get_device_name()
-        )
-    reason = kernels.why_not("gpu", torch.device("cpu"), USUAL)
+        return KernelRow("gpu", "GPU tensors", kernels.why_not("gpu", device), layer=torch.cuda.get_device_name())
+    reason = kernels.why_not("gpu", torch.device("cpu"))
     if reason is None:
         return KernelRow("gpu", "CPU tensors", None, 1, "Triton's interpreter")
     return KernelRow("gpu", "GPU tensors", f"torch finds no GPU, and of CPU tensors it says: {reason}")
@@ -88,7 +86,4 @@ def _choice() -> str:
     if asked is not None:
         return f"Asked for by CHEBACT_KERNEL: {asked}, which runs or raises its reason."
     chosen = kernels.choose(torch.device("cpu"), USUAL).name
-    return (
-        f"For CPU tensors the choice is {chosen}; tails='none' above degree 3 is the reference's. "
-        "CHEBACT_KERNEL=NAME asks for one by name."
-    )
+    return f"For CPU tensors the choice is {chosen}. CHEBACT_KERNEL=NAME asks for one by name."
