@@ -28,8 +28,10 @@ def left_alone(monkeypatch):
     monkeypatch.setattr(kernels, "_said", set())
     monkeypatch.setattr(kernels, "_failed", set())
     kernels._chosen.cache_clear()
+    kernels._plans.clear()
     yield
     kernels._chosen.cache_clear()
+    kernels._plans.clear()
 
 
 def tensors(*shape, degree=3):

@@ -87,7 +87,9 @@ class _LearnedShape(nn.Module):
         """The values a channel, for x, after all checks."""
         if self.channels is None and self.groups != 1:
             self._learn_channels(x)
-        values = self.values  # nn.Module looks far for a parameter: once is enough
+        values = self._parameters.get("values")  # the attribute would be looked for at length
+        if values is None:
+            values = self.values
         check_tensors(x, values, "values")
         if values.shape[-2] == 1:
             self._check_channels(x)

@@ -30,13 +30,13 @@ class Evaluate(Function):
 
     @staticmethod
     def forward(x: Tensor, values: Tensor, basis: Basis, channel_dim: int, replicated: bool) -> Tensor:
-        if _wrapped(x, values):
+        if _is_batched(x) or _is_batched(values):
             return plain(x, broadcast(x, values, channel_dim, replicated), basis)
         return kernels.evaluate(x, values, basis, channel_dim, replicated)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-        x, values, ctx.basis, ctx.channel_dim, ctx.replicated = inputs
+        x, values, *ctx.place = inputs
         ctx.asked = kernels.asked_for_by_context()
         ctx.save_for_backward(x, values)
         ctx.save_for_forward(x, values)
@@ -44,18 +44,20 @@ class Evaluate(Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Any:
         x, values = ctx.saved_tensors
+        if ctx.asked is None:
+            return *gradients(x, grad, values, *ctx.place), None, None, None
         with _as_recorded(ctx):
-            return *gradients(x, grad, values, ctx.basis, ctx.channel_dim, ctx.replicated), None, None, None
+            return *gradients(x, grad, values, *ctx.place), None, None, None
 
     @staticmethod
     def jvp(ctx: Any, x_t: Tensor | None, values_t: Tensor | None, *_: Any) -> Tensor:
         x, values = ctx.saved_tensors
+        basis, *place = ctx.place
         result = torch.zeros_like(x)
         if x_t is not None:
-            slope = evaluate(x, values, ctx.basis.derivative(), ctx.channel_dim, ctx.replicated)
-            result = result + slope * x_t
+            result = result + evaluate(x, values, basis.derivative(), *place) * x_t
         if values_t is not None:
-            result = result + evaluate(x, values_t, ctx.basis, ctx.channel_dim, ctx.replicated)
+            result = result + evaluate(x, values_t, basis, *place)
         return result
 
     @staticmethod
@@ -72,6 +74,23 @@ class Evaluate(Function):
             return evaluate(x, values, basis, channel_dim + 1, True), 0
         out = evaluate(x.flatten(0, 1), values.flatten(0, 1), basis, channel_dim, True)
         return out.reshape(batch, -1, *out.shape[1:]), 0
+
+
+class Recorded(Evaluate):
+    """`Evaluate` where no function transform is under way: forward and what it keeps in one call, so it is shorter."""
+
+    @staticmethod
+    def forward(  # type: ignore[override]
+        ctx: Any, x: Tensor, values: Tensor, basis: Basis, channel_dim: int, replicated: bool
+    ) -> Tensor:
+        ctx.asked, ctx.place = kernels.asked_for_by_context(), (basis, channel_dim, replicated)
+        ctx.save_for_backward(x, values)
+        ctx.save_for_forward(x, values)
+        if _is_batched(x) or _is_batched(values):
+            return Evaluate.forward(x, values, basis, channel_dim, replicated)
+        return kernels.evaluate(x, values, basis, channel_dim, replicated)
+
+    setup_context = staticmethod(Function.setup_context)  # torch takes it for missing
 
 
 class Gradients(Function):
@@ -139,6 +158,9 @@ class Gradients(Function):
         return tuple(t.reshape(batch, -1, *t.shape[1:]) for t in (for_x, for_values)), (0, 0)
 
 
+_apply_recorded: Any = super(Function, Recorded).apply
+
+
 def evaluate(x: Tensor, values: Tensor, basis: Basis, channel_dim: int, replicated: bool) -> Tensor:
     """`Evaluate`, by the short way where no function transform is under way.
 
@@ -147,7 +169,7 @@ def evaluate(x: Tensor, values: Tensor, basis: Basis, channel_dim: int, replicat
     if torch._C._are_functorch_transforms_active():
         result: Tensor = Evaluate.apply(x, values, basis, channel_dim, replicated)  # type: ignore[no-untyped-call]
     else:
-        result = super(Function, Evaluate).apply(x, values, basis, channel_dim, replicated)  # type: ignore[no-untyped-call]
+        result = _apply_recorded(x, values, basis, channel_dim, replicated)
     return result
 
 

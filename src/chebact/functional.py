@@ -107,20 +107,28 @@ def apply_basis(
     """sum_j values_j phi_j(x) for tensors that are known to be real and on one device."""
     replicated = values.dim() == 3
     axis = channel_axis(x, values, channel_dim, replicated, name)
-    if torch.compiler.is_exporting() or type(x) not in _OWN_TYPES:
-        return _in_plain_torch(x, values, basis, axis, replicated)
     if torch.compiler.is_compiling():
-        if (
-            forward_ad._current_level >= 0
-        ):  # a registered operator has no forward derivative, and torch takes it for zero
-            return _in_plain_torch(x, values, basis, axis, replicated)
-        kind = basis.tails if basis.parameters == "values" else "chebyshev"
-        return _in_graph(x, values, kind, basis.regression_nodes, basis.interval, axis)
-    if _forward_over_forward() or _is_traced():
+        return _while_compiling(x, values, basis, axis, replicated)
+    # torch.jit.trace and make_fx write down what is called, and a kernel writes to memory behind their backs
+    traced = torch._C._get_tracing_state() is not None or torch._C._get_dispatch_mode(_PROXY) is not None
+    if traced or type(x) not in _OWN_TYPES:
         return _in_plain_torch(x, values, basis, axis, replicated)
-    if _nothing_is_recorded(x, values):
-        return run_kernel(x, values, basis, axis, replicated, inplace=inplace)
-    return evaluate(x, values, basis, axis, replicated)
+    transformed = torch._C._are_functorch_transforms_active()
+    if transformed and _forward_over_forward():
+        return _in_plain_torch(x, values, basis, axis, replicated)
+    recorded = torch.is_grad_enabled() and (x.requires_grad or values.requires_grad)
+    if recorded or transformed or forward_ad._current_level >= 0:
+        return evaluate(x, values, basis, axis, replicated)
+    return run_kernel(x, values, basis, axis, replicated, inplace=inplace)
+
+
+def _while_compiling(x: torch.Tensor, values: torch.Tensor, basis: Basis, axis: int, replicated: bool) -> torch.Tensor:
+    """For the graph that torch.compile or torch.export writes down."""
+    if torch.compiler.is_exporting() or type(x) not in _OWN_TYPES or forward_ad._current_level >= 0:
+        # a registered operator has no forward derivative, and torch takes it for zero
+        return _in_plain_torch(x, values, basis, axis, replicated)
+    kind = basis.tails if basis.parameters == "values" else "chebyshev"
+    return _in_graph(x, values, kind, basis.regression_nodes, basis.interval, axis)
 
 
 def _in_graph(
@@ -132,22 +140,8 @@ def _in_graph(
     return result
 
 
-def _is_traced() -> bool:
-    """Whether torch.jit.trace or make_fx writes down what is called: a kernel writes to memory behind their backs."""
-    return torch._C._get_tracing_state() is not None or torch._C._get_dispatch_mode(_PROXY) is not None
-
-
-def _nothing_is_recorded(x: torch.Tensor, values: torch.Tensor) -> bool:
-    """Whether no derivative of any kind is being taken: then the kernel is all there is to call, and x may go."""
-    if torch.is_grad_enabled() and (x.requires_grad or values.requires_grad):
-        return False
-    return forward_ad._current_level < 0 and not torch._C._are_functorch_transforms_active()
-
-
 def _forward_over_forward() -> bool:
     """Whether torch.func takes a forward derivative of a forward derivative, where torch's own Function gives zeros."""
-    if not torch._C._are_functorch_transforms_active():
-        return False
     return sum(level.key() == TransformType.Jvp for level in retrieve_all_functorch_interpreters()) > 1
 
 

@@ -25,7 +25,7 @@ def values_to_coefficients(values: torch.Tensor) -> torch.Tensor:
     >>> values_to_coefficients(torch.tensor([1.0, -1.0]))  # the line x
     tensor([0., 1.])
     """
-    matrix = matrix_on(values.device, chebyshev_at_nodes(_degree(values, "values")))
+    matrix = matrix_on(chebyshev_at_nodes(_degree(values, "values")), values.device)
     solved: torch.Tensor = torch.linalg.solve(matrix, widened(values).unsqueeze(-1))
     return solved.squeeze(-1).to(values.dtype)
 
@@ -36,7 +36,7 @@ def coefficients_to_values(coefficients: torch.Tensor) -> torch.Tensor:
     >>> coefficients_to_values(torch.tensor([0.0, 1.0]))
     tensor([ 1., -1.])
     """
-    matrix = matrix_on(coefficients.device, chebyshev_at_nodes(_degree(coefficients, "coefficients")))
+    matrix = matrix_on(chebyshev_at_nodes(_degree(coefficients, "coefficients")), coefficients.device)
     return (widened(coefficients) @ matrix.T).to(coefficients.dtype)
 
 
@@ -76,7 +76,7 @@ def end_slopes(
     basis = make_basis(_degree(values, "values"), tails, regression_nodes, interval)
     if not basis.has_tails:
         raise ValueError("tails must be 'extrapolate' or 'regression' to have slopes, but 'none' came")
-    rows = matrix_on(values.device, basis.pieces[[-3, -1]])
+    rows = matrix_on(basis.pieces[[-3, -1]], values.device)
     slopes = (widened(values) @ rows.T).to(values.dtype)
     return slopes[..., 0], slopes[..., 1]
 

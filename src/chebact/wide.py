@@ -19,6 +19,6 @@ def widened(numbers: torch.Tensor) -> torch.Tensor:
     return numbers.to(widest(numbers.device))
 
 
-def matrix_on(device: torch.device, rows: Any) -> torch.Tensor:
+def matrix_on(rows: Any, device: torch.device) -> torch.Tensor:
     """A float64 NumPy matrix as a tensor on `device`, in its widest type."""
     return torch.tensor(rows, dtype=torch.float64, device="cpu").to(widest(device)).to(device)

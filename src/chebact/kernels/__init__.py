@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache, lru_cache
 from importlib import import_module
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
 import torch
 
@@ -28,6 +28,8 @@ _log = logging.getLogger("chebact")
 _asked: ContextVar[str | None] = ContextVar("chebact_kernel", default=None)
 _said: set[str] = set()
 _failed: set[tuple[str, Basis]] = set()
+_environment: Mapping[Any, Any] = getattr(os.environ, "_data", os.environ)  # the dict itself: asked at every call
+_VARIABLE = os.environ.encodekey("CHEBACT_KERNEL") if _environment is not os.environ else "CHEBACT_KERNEL"
 
 
 class Kernel(Protocol):
@@ -57,6 +59,27 @@ class Kernel(Protocol):
         """The gradient of x into `out`; returns that of the values."""
 
 
+class Plan(Protocol):
+    """A kernel's call with all decisions made, for tensors that it can read as they lie in memory."""
+
+    def evaluate(self, x: torch.Tensor, values: torch.Tensor, out: torch.Tensor) -> None:
+        """The activation of x into `out`."""
+
+    def gradients(self, x: torch.Tensor, grad: torch.Tensor, values: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
+        """The gradient of x into `out`; returns that of the values."""
+
+
+MOST_PLANS = 4096
+_plans: dict[tuple[Any, ...], Plan] = {}
+"""What the automatic choice came to on the CPU, by all that it depends on.
+
+A large tensor leaves nothing of Python in a processor's caches, and then the way to a kernel costs as much as the
+kernel itself. So the second call of a kind goes a short one.
+"""
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_plans.clear)
+
+
 class KernelUnavailableError(RuntimeError):
     """A kernel was asked for by name and cannot run; the message says why."""
 
@@ -76,14 +99,13 @@ def use(name: str) -> Iterator[None]:
         _asked.reset(token)
 
 
-def asked_for_by_context() -> str | None:
-    """The kernel that `use` asks for here, or None outside of it."""
-    return _asked.get()
+asked_for_by_context = _asked.get
+"""The kernel that `use` asks for here, or None outside of it."""
 
 
 def asked_for() -> str | None:
     """The kernel that was asked for by name, or None where the choice is automatic."""
-    name = _asked.get() or os.environ.get("CHEBACT_KERNEL") or None
+    name = _asked.get() or os.environ.get("CHEBACT_KERNEL") or None  # `_planned` asks the same
     return None if name is None else _known(name, "CHEBACT_KERNEL")
 
 
@@ -116,6 +138,15 @@ def evaluate(
 
     `channel_dim` counts all axes of x, `replicated` says that the first one is the replica axis.
     """
+    plan = None if inplace else _planned(x, values, basis, channel_dim, replicated)
+    if plan is not None:
+        out = torch.empty_like(x)
+        try:
+            plan.evaluate(x, values, out)
+        except Exception:  # the long way meets it too, and knows what to do then
+            _plans.clear()
+        else:
+            return out
     if team.is_forked():
         with team.torch_on_one_thread():
             return _evaluate(x, values, basis, channel_dim, replicated, inplace)
@@ -134,6 +165,10 @@ def _evaluate(
             kernel.evaluate(given, heights, basis, layout.sizes, out)
         except Exception as error:
             _fall_back(kernel, basis, error).evaluate(given, heights, basis, layout.sizes, out)
+        else:
+            if kernel.name == "cpu" and given is x and heights is values and asked_for() is None:
+                plan = cast(Any, kernel).plan_of(basis, layout.sizes, layout.dtype)
+                _keep_plan(_kind(x, values, basis, channel_dim, replicated), plan)
     if inplace and given is x:
         torch.autograd.graph.increment_version(x)  # the kernel wrote behind torch's back
         return x
@@ -146,6 +181,13 @@ def gradients(
     x: torch.Tensor, grad: torch.Tensor, values: torch.Tensor, basis: Basis, channel_dim: int, replicated: bool
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """The gradients of x and of the values, in their types, from that of sigma(x); that of the values is contiguous."""
+    plan = _planned(x, values, basis, channel_dim, replicated)
+    if plan is not None and grad.stride() == x.stride() and grad.dtype == x.dtype and not grad.is_neg():
+        out = torch.empty_like(x)
+        try:
+            return out, plan.gradients(x, grad, values, out)
+        except Exception:
+            _plans.clear()
     if team.is_forked():
         with team.torch_on_one_thread():
             return _gradients(x, grad, values, basis, channel_dim, replicated)
@@ -173,6 +215,27 @@ def _gradients(
     return out, for_values
 
 
+def _planned(x: torch.Tensor, values: torch.Tensor, *choices: Any) -> Plan | None:
+    """The plan for such tensors, where one was kept and no kernel is asked for by name."""
+    if not x.is_cpu or _asked.get() or _environment.get(_VARIABLE) or x.is_neg() or values.is_neg():
+        return None
+    return _plans.get(_kind(x, values, *choices))
+
+
+def _keep_plan(kind: tuple[Any, ...], plan: Plan) -> None:
+    if team.is_forked():
+        return
+    if len(_plans) >= MOST_PLANS:
+        _plans.clear()
+    _plans[kind] = plan
+
+
+def _kind(x: torch.Tensor, values: torch.Tensor, basis: Basis, channel_dim: int, replicated: bool) -> tuple[Any, ...]:
+    """All that a plan depends on."""
+    of_x, of_values = (x.shape, x.stride(), x.dtype), (values.shape, values.stride(), values.dtype)
+    return of_x, of_values, basis.key, channel_dim, replicated
+
+
 def _heights(values: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     """The values, contiguous and in the type to compute in."""
     direct = values.dtype == dtype and values.is_contiguous() and not values.is_neg()
@@ -192,6 +255,7 @@ def _fall_back(kernel: Kernel, basis: Basis, error: Exception) -> Kernel:
     if not isinstance(error, MemoryError | torch.OutOfMemoryError):  # there may be more memory the next time
         _failed.add((kernel.name, basis))
         _chosen.cache_clear()
+        _plans.clear()
     what = next(iter(str(error).splitlines()), "")
     _say_once(f"the kernel {kernel.name!r} failed ({type(error).__name__}: {what}); the reference runs instead")
     return cast(Kernel, reference)

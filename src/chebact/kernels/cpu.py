@@ -8,21 +8,37 @@ from __future__ import annotations
 
 import zlib
 from array import array
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 
 import numpy
 import torch
 
 from chebact.basis import Basis
+from chebact.kernels.cpu_block import (
+    CONSTANTS,
+    COUNTERS,
+    DEGREE,
+    GRAD,
+    INNER_BLOCKS,
+    LENGTH,
+    MATRIX,
+    OUT,
+    PARTIAL,
+    PARTS,
+    RESULT,
+    SLOPES,
+    TABLE,
+    TASKS,
+    X,
+)
 from chebact.kernels.layout import Sizes
-from chebact.kernels.team import Program, available_threads
+from chebact.kernels.team import Program
 
 name = "cpu"
 
 TASK = 32_768  # elements a task; a constant, so that the cut does not depend on the machine
 MOST_BLOCKS = 32  # of the outer axis: bounds the memory and the time of the last sum
-COUNTERS, BLOCK = 0, 23  # where the address of the counters stands in the integers that a loop reads; their number
 SERIAL_BELOW = 12_000  # elements at degree 3; below, starting a team costs more than it saves
 
 
@@ -46,59 +62,82 @@ def _why_not_compiled() -> str | None:
 
 def evaluate(x: torch.Tensor, values: torch.Tensor, basis: Basis, sizes: Sizes, out: torch.Tensor) -> None:
     """The activation of x into `out`, which may be x itself."""
-    plan = _plan(basis, sizes, x.dtype)
-    table = values if basis.by_powers else _table(values, basis)
-    plan.run("forward", x.data_ptr(), 0, out.data_ptr(), table.data_ptr(), 0, 0, 0)
+    plan_of(basis, sizes, x.dtype).evaluate(x, values, out)
 
 
 def gradients(
     x: torch.Tensor, grad: torch.Tensor, values: torch.Tensor, basis: Basis, sizes: Sizes, out: torch.Tensor
 ) -> torch.Tensor:
     """The gradient of x into `out`, and that of the values, in one pass over x and grad."""
-    plan = _plan(basis, sizes, x.dtype)
-    result = torch.empty_like(values)
-    table = values if basis.by_powers else _table(values, basis.derivative())
-    slopes = plan.slope_matrix.data_ptr() if basis.by_powers else table.data_ptr()
-    place = (x.data_ptr(), grad.data_ptr(), out.data_ptr(), table.data_ptr(), slopes)
-    if not plan.partial_length:
-        plan.run("backward", *place, 0, result.data_ptr())
-        return result
-    partial = torch.empty(plan.partial_length, dtype=torch.float64, device="cpu")
-    plan.run("backward", *place, partial.data_ptr(), result.data_ptr())
-    plan.run("finish", *place, partial.data_ptr(), result.data_ptr())
-    return result
+    return plan_of(basis, sizes, x.dtype).gradients(x, grad, values, out)
 
 
-class _Plan:
+class Plan:
     """All of a call that does not change from call to call: the cut into tasks, constants and machine code."""
 
     def __init__(self, basis: Basis, sizes: Sizes, dtype: torch.dtype) -> None:
         blocks = _blocks(sizes)
-        self.tasks, self.head = blocks[-1], (blocks[-1], *sizes, *blocks[:6])
+        self._basis, self._by_powers, self._tasks = basis, basis.by_powers, blocks[-1]
         work = sizes[0] * sizes[1] * sizes[2] * sizes[3] * (1 if basis.by_powers else basis.degree)
-        self.serial = work < SERIAL_BELOW or self.tasks == 1
+        self._serial = work < SERIAL_BELOW or self._tasks == 1
         sums = 8 if basis.by_powers else len(basis.table)
         alone = basis.by_powers and blocks[3] * blocks[5] == 1  # then a task writes the result itself
-        self.partial_length = 0 if alone else sizes[0] * blocks[3] * blocks[5] * sizes[2] * sums
-        self.matrix = _matrix(basis) if basis.by_powers else torch.from_numpy(numpy.ascontiguousarray(basis.table))
-        self.slope_matrix = _matrix(basis.derivative()) if basis.by_powers else torch.empty(0, device="cpu")
-        self.constants = _constants(basis, dtype)
-        self.middle = (self.matrix.data_ptr(), self.constants.data_ptr())
-        self.degree = basis.degree
-        self.kind = (dtype == torch.float64, *(_choices(basis) if basis.by_powers else (basis.has_tails,)))
+        self._partial_length = 0 if alone else sizes[0] * blocks[3] * blocks[5] * sizes[2] * sums
+        self._matrix = _matrix(basis) if basis.by_powers else torch.from_numpy(numpy.ascontiguousarray(basis.table))
+        self._slope_matrix = _matrix(basis.derivative()) if basis.by_powers else torch.empty(0, device="cpu")
+        self._constants = _constants(basis, dtype)
+        self._kind = (dtype == torch.float64, *(_choices(basis) if basis.by_powers else (basis.has_tails,)))
+        self._blank = array("q", [0]) * LENGTH
+        self._blank[TASKS : INNER_BLOCKS + 1] = array("q", (self._tasks, *sizes, *blocks[:6]))
+        self._blank[MATRIX], self._blank[CONSTANTS] = self._matrix.data_ptr(), self._constants.data_ptr()
+        self._blank[DEGREE] = basis.degree
 
-    def run(self, step: str, x: int, grad: int, out: int, table: int, slopes: int, partial: int, result: int) -> None:
-        """Call the compiled loop, on as many threads as pay."""
-        serial = self.serial or step == "finish"
-        threads = 1 if serial else min(available_threads(), self.tasks)
-        place = (*self.head, x, grad, out, table, slopes, *self.middle, partial, result, self.degree, threads)
-        block = array("q", (0, *place, *(0,) * (threads + 1)))  # the counters stand behind the integers of the block
+    def evaluate(self, x: torch.Tensor, values: torch.Tensor, out: torch.Tensor) -> None:
+        """The activation of x into `out`."""
+        table = values if self._by_powers else _table(values, self._basis)
+        block, threads = self._block()
+        block[X], block[OUT], block[TABLE] = x.data_ptr(), out.data_ptr(), table.data_ptr()
+        self._forward.run(block.buffer_info()[0], threads)
+
+    def gradients(self, x: torch.Tensor, grad: torch.Tensor, values: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
+        """The gradient of x into `out`; returns that of the values."""
+        result = torch.empty_like(values)
+        table = values if self._by_powers else _table(values, self._basis.derivative())
+        slopes = self._slope_matrix if self._by_powers else table
+        block, threads = self._block()
+        block[X], block[GRAD], block[OUT] = x.data_ptr(), grad.data_ptr(), out.data_ptr()
+        block[TABLE], block[SLOPES], block[RESULT] = table.data_ptr(), slopes.data_ptr(), result.data_ptr()
         address, _ = block.buffer_info()
-        block[COUNTERS] = address + BLOCK * block.itemsize
-        _program(step, *self.kind).run(address, threads)
+        if not self._partial_length:
+            self._backward.run(address, threads)
+            return result
+        partial = torch.empty(self._partial_length, dtype=torch.float64, device="cpu")
+        block[PARTIAL] = partial.data_ptr()
+        self._backward.run(address, threads)
+        self._finish.run(address, 1)
+        return result
+
+    def _block(self) -> tuple[array[int], int]:
+        """A block of integers for one call, its counters behind it; and the threads that pay."""
+        threads = 1 if self._serial else min(torch.get_num_threads(), self._tasks)
+        block = self._blank + array("q", [0]) * (threads + 1)
+        block[COUNTERS], block[PARTS] = block.buffer_info()[0] + LENGTH * block.itemsize, threads
+        return block, threads
+
+    @cached_property
+    def _forward(self) -> Program:
+        return _program("forward", *self._kind)
+
+    @cached_property
+    def _backward(self) -> Program:
+        return _program("backward", *self._kind)
+
+    @cached_property
+    def _finish(self) -> Program:
+        return _program("finish", *self._kind)
 
 
-_plan = lru_cache(maxsize=4096)(_Plan)
+plan_of = lru_cache(maxsize=4096)(Plan)
 
 
 @lru_cache(maxsize=1024)

@@ -8,7 +8,7 @@ import numpy
 from numba import carray, float64, int64
 
 from chebact.kernels.cpu_barycentric_formula import slope_and_sums, value_of
-from chebact.kernels.cpu_code import (
+from chebact.kernels.cpu_block import (
     CHANNELS,
     CONSTANTS,
     COUNTERS,
@@ -16,7 +16,7 @@ from chebact.kernels.cpu_code import (
     GRAD,
     INNER,
     INNER_BLOCKS,
-    LONG_ROW,
+    LENGTH,
     MATRIX,
     OUT,
     OUTER,
@@ -24,10 +24,13 @@ from chebact.kernels.cpu_code import (
     PARTIAL,
     REPLICAS,
     RESULT,
-    RUN,
     SLOPES,
     TABLE,
     X,
+)
+from chebact.kernels.cpu_code import (
+    LONG_ROW,
+    RUN,
     clear,
     jit,
     keep_alive,
@@ -35,7 +38,7 @@ from chebact.kernels.cpu_code import (
     next_task,
     partial_start,
     task_bounds,
-)  # fmt: skip
+)
 from chebact.kernels.lanes import WIDTH, load, load_one, next_ticket, pointer, splat, store
 
 LINES = 4  # numbers of the two straight lines
@@ -86,7 +89,7 @@ def programs(dtype: Any, edition: int, lined: bool) -> dict[str, Any]:
 
     def forward(address: Any) -> None:
         edition  # noqa: B018  # a mention makes it part of the key that the compiled code is kept under
-        block = carray(pointer(address, int64), 23)
+        block = carray(pointer(address, int64), LENGTH)
         x, out = pointer(block[X], dtype), pointer(block[OUT], dtype)
         table, constants = pointer(block[TABLE], dtype), pointer(block[CONSTANTS], dtype)
         ends = (splat(load_one(constants, 0)), splat(load_one(constants, 1)), splat(load_one(constants, 2)))
@@ -126,7 +129,7 @@ def programs(dtype: Any, edition: int, lined: bool) -> dict[str, Any]:
 
     def backward(address: Any) -> None:
         edition  # noqa: B018  # a mention makes it part of the key that the compiled code is kept under
-        zero, block = dtype(0), carray(pointer(address, int64), 23)
+        zero, block = dtype(0), carray(pointer(address, int64), LENGTH)
         x, g, out = pointer(block[X], dtype), pointer(block[GRAD], dtype), pointer(block[OUT], dtype)
         slopes, constants = pointer(block[SLOPES], dtype), pointer(block[CONSTANTS], dtype)
         partial = pointer(block[PARTIAL], float64)
@@ -189,7 +192,7 @@ def programs(dtype: Any, edition: int, lined: bool) -> dict[str, Any]:
 
     def finish(address: Any) -> None:
         edition  # noqa: B018  # a mention makes it part of the key that the compiled code is kept under
-        block = carray(pointer(address, int64), 23)
+        block = carray(pointer(address, int64), LENGTH)
         partial, result = pointer(block[PARTIAL], float64), pointer(block[RESULT], dtype)
         matrix = pointer(block[MATRIX], float64)
         channels, terms = block[CHANNELS], block[DEGREE] + 1

@@ -1,4 +1,4 @@
-"""What the CPU kernels share: the block of integers that describes a call, and how its work is cut into tasks.
+"""What the CPU loops share: how the work of a call is cut into tasks, and sums.
 
 A tensor is seen as (replica, outer, channel, inner). The cut depends on the sizes alone; threads draw tickets until no
 task is left, and every task keeps sums of its own, so the result has the same bits for any number of threads.
@@ -10,12 +10,21 @@ from typing import Any
 
 import numba
 
+from chebact.kernels.cpu_block import (
+    CHANNEL_BLOCK,
+    CHANNEL_BLOCKS,
+    CHANNELS,
+    COUNTERS,
+    INNER,
+    INNER_BLOCK,
+    INNER_BLOCKS,
+    OUTER,
+    OUTER_BLOCK,
+    OUTER_BLOCKS,
+    PARTS,
+    TASKS,
+)
 from chebact.kernels.lanes import WIDTH, load_one, next_ticket, splat, store
-
-# What the integers of a block are, in their order.
-(COUNTERS, TASKS, REPLICAS, OUTER, CHANNELS, INNER, OUTER_BLOCK, CHANNEL_BLOCK, INNER_BLOCK, OUTER_BLOCKS,
- CHANNEL_BLOCKS, INNER_BLOCKS, X, GRAD, OUT, TABLE, SLOPES, MATRIX, CONSTANTS, PARTIAL, RESULT, DEGREE,
- PARTS) = range(23)  # fmt: skip
 
 LONG_ROW = 16  # from this length on one channel's row fills the lanes; below it, neighbouring channels share them
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy
 from numba import carray, float64, int64
 
-from chebact.kernels.cpu_code import (
+from chebact.kernels.cpu_block import (
     CHANNELS,
     CONSTANTS,
     COUNTERS,
@@ -20,7 +20,7 @@ from chebact.kernels.cpu_code import (
     GRAD,
     INNER,
     INNER_BLOCKS,
-    LONG_ROW,
+    LENGTH,
     MATRIX,
     OUT,
     OUTER,
@@ -28,17 +28,11 @@ from chebact.kernels.cpu_code import (
     PARTIAL,
     REPLICAS,
     RESULT,
-    RUN,
     SLOPES,
     TABLE,
     X,
-    jit,
-    keep_alive,
-    lane_sum,
-    next_task,
-    partial_start,
-    task_bounds,
-)  # fmt: skip
+)
+from chebact.kernels.cpu_code import LONG_ROW, RUN, jit, keep_alive, lane_sum, next_task, partial_start, task_bounds
 from chebact.kernels.cpu_cubic_loops import (
     SUMS,
     backward_columns,
@@ -73,7 +67,7 @@ def programs(dtype: Any, edition: int, plain: bool, tailed: bool, joined: bool, 
 
     def forward(address: Any) -> None:
         edition  # noqa: B018  # a mention makes it part of the key that the compiled code is kept under
-        zero, block = dtype(0), carray(pointer(address, int64), 23)
+        zero, block = dtype(0), carray(pointer(address, int64), LENGTH)
         x, out = pointer(block[X], dtype), pointer(block[OUT], dtype)
         parameters, matrix = pointer(block[TABLE], dtype), pointer(block[MATRIX], float64)
         k = pointer(block[CONSTANTS], dtype)
@@ -108,7 +102,7 @@ def programs(dtype: Any, edition: int, plain: bool, tailed: bool, joined: bool, 
 
     def backward(address: Any) -> None:
         edition  # noqa: B018  # a mention makes it part of the key that the compiled code is kept under
-        zero, block = dtype(0), carray(pointer(address, int64), 23)
+        zero, block = dtype(0), carray(pointer(address, int64), LENGTH)
         x, g, out = pointer(block[X], dtype), pointer(block[GRAD], dtype), pointer(block[OUT], dtype)
         parameters = pointer(block[TABLE], dtype)
         slopes, matrix = pointer(block[SLOPES], float64), pointer(block[MATRIX], float64)
@@ -177,7 +171,7 @@ def programs(dtype: Any, edition: int, plain: bool, tailed: bool, joined: bool, 
 
     def finish(address: Any) -> None:
         edition  # noqa: B018  # a mention makes it part of the key that the compiled code is kept under
-        block = carray(pointer(address, int64), 23)
+        block = carray(pointer(address, int64), LENGTH)
         partial, result = pointer(block[PARTIAL], float64), pointer(block[RESULT], dtype)
         matrix = pointer(block[MATRIX], float64)
         channels, terms = block[CHANNELS], block[DEGREE] + 1

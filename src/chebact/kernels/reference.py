@@ -52,7 +52,7 @@ def plain(x: torch.Tensor, values: torch.Tensor, basis: Basis, *, through: bool 
 
     `through`: at a node the exact height comes as a correction without a derivative, so autograd sees the polynomial.
     """
-    numbers = list((widened(values) @ matrix_on(x.device, basis.table.T)).to(x.dtype).unbind(-1))
+    numbers = list((widened(values) @ matrix_on(basis.table.T, x.device)).to(x.dtype).unbind(-1))
     k = basis.constants(_numpy_type(x.dtype))
     held = x if not basis.has_tails else x.clamp(k.left, k.right)
     if basis.by_powers:
@@ -96,7 +96,7 @@ def plain_gradients(
     summed = [dim for dim in range(x.dim()) if dim not in kept]
     shares = (grad * piece for piece in _pieces_at(x, basis))
     sums = torch.stack([_summed(widened(share), summed) for share in shares], dim=-1)
-    for_values = (sums @ matrix_on(x.device, basis.table)).reshape(values.shape).to(values.dtype)
+    for_values = (sums @ matrix_on(basis.table, x.device)).reshape(values.shape).to(values.dtype)
     return grad * plain(x, broadcast(x, values, axis, replicated), basis.derivative()), for_values
 
 
