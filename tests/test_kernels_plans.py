@@ -1,4 +1,4 @@
-"""The second call of a kind goes a short way to the CPU kernel, and must still see all that the first one asked about."""
+"""The second call of a kind goes a short way to the CPU kernel, and must still see all that the first was asked."""
 
 import logging
 import os
@@ -27,7 +27,7 @@ def served(monkeypatch):
 
 
 def evaluate(x, values):
-    return kernels.evaluate(x, values, BASIS, 1, False)
+    return kernels.evaluate(x, values, BASIS, 1, False, plan=kernels.plan_for(x, values, BASIS, 1))
 
 
 def test_kernel_asked_for_after_the_first_call_is_the_one_that_runs(served, monkeypatch):

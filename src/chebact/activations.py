@@ -84,12 +84,13 @@ class _LearnedShape(nn.Module):
         self.reset_parameters()
 
     def _full_values(self, x: torch.Tensor) -> torch.Tensor:
-        """The values a channel, for x, after all checks."""
+        """The values a channel, for x."""
+        values = self._parameters.get("values")  # the attribute would be looked for at length
+        if values is not None and self.groups is None and self.channels is not None and self.channels > 1:
+            return values
         if self.channels is None and self.groups != 1:
             self._learn_channels(x)
-        values = self._parameters.get("values")  # the attribute would be looked for at length
-        if values is None:
-            values = self.values
+        values = self.values
         check_tensors(x, values, "values")
         if values.shape[-2] == 1:
             self._check_channels(x)

@@ -81,14 +81,18 @@ class Recorded(Evaluate):
 
     @staticmethod
     def forward(  # type: ignore[override]
-        ctx: Any, x: Tensor, values: Tensor, basis: Basis, channel_dim: int, replicated: bool
+        ctx: Any, x: Tensor, values: Tensor, basis: Basis, channel_dim: int, replicated: bool, plan: Any
     ) -> Tensor:
         ctx.asked, ctx.place = kernels.asked_for_by_context(), (basis, channel_dim, replicated)
         ctx.save_for_backward(x, values)
         ctx.save_for_forward(x, values)
-        if _is_batched(x) or _is_batched(values):
+        if plan is None:
             return Evaluate.forward(x, values, basis, channel_dim, replicated)
-        return kernels.evaluate(x, values, basis, channel_dim, replicated)
+        return kernels.evaluate(x, values, basis, channel_dim, replicated, plan=plan)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        return *Evaluate.backward(ctx, grad), None
 
     setup_context = staticmethod(Function.setup_context)  # torch takes it for missing
 
@@ -158,7 +162,8 @@ class Gradients(Function):
         return tuple(t.reshape(batch, -1, *t.shape[1:]) for t in (for_x, for_values)), (0, 0)
 
 
-_apply_recorded: Any = super(Function, Recorded).apply
+record: Any = super(Function, Recorded).apply
+"""`Recorded` of (x, values, basis, channel_dim, replicated, a kernel's plan or None)."""
 
 
 def evaluate(x: Tensor, values: Tensor, basis: Basis, channel_dim: int, replicated: bool) -> Tensor:
@@ -169,7 +174,7 @@ def evaluate(x: Tensor, values: Tensor, basis: Basis, channel_dim: int, replicat
     if torch._C._are_functorch_transforms_active():
         result: Tensor = Evaluate.apply(x, values, basis, channel_dim, replicated)  # type: ignore[no-untyped-call]
     else:
-        result = _apply_recorded(x, values, basis, channel_dim, replicated)
+        result = record(x, values, basis, channel_dim, replicated, None)
     return result
 
 

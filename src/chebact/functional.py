@@ -11,15 +11,17 @@ from torch._functorch.pyfunctorch import retrieve_all_functorch_interpreters
 from torch.autograd import forward_ad
 
 from chebact import compiled
-from chebact.autograd import evaluate
+from chebact.autograd import evaluate, record
 from chebact.basis import Basis, basis_of
 from chebact.checks import Interval, degree_of, float_tensor, interval_of, regression_nodes_of, tails_of
 from chebact.kernels import evaluate as run_kernel
+from chebact.kernels import plan_for
 from chebact.kernels.reference import broadcast, differentiable, plain
 
 _REAL = frozenset((torch.float64, torch.float32, torch.bfloat16, torch.float16))
 _OWN_TYPES = (torch.Tensor, torch.nn.Parameter)
 _PROXY = torch._C._TorchDispatchModeKey.PROXY
+_is_batched = torch._C._functorch.is_legacy_batchedtensor
 
 
 def chebyshev_lagrange(
@@ -60,7 +62,7 @@ def weighted_chebyshev(x: torch.Tensor, weights: torch.Tensor, *, channel_dim: i
     >>> weighted_chebyshev(torch.tensor([[2.0]]), torch.tensor([[0.0, 0.0, 1.0]]))  # T_2(2)
     tensor([[7.]])
     """
-    check_tensors(x, weights, "weights")
+    check_tensors(x, weights, "weights")  # the degree is read off their shape
     return apply_basis(x, weights, chebyshev_basis(weights.shape[-1] - 1), channel_dim, "weights")
 
 
@@ -104,26 +106,36 @@ def apply_basis(
     *,
     inplace: bool = False,
 ) -> torch.Tensor:
-    """sum_j values_j phi_j(x) for tensors that are known to be real and on one device."""
-    replicated = values.dim() == 3
-    axis = channel_axis(x, values, channel_dim, replicated, name)
+    """sum_j values_j phi_j(x), after all checks; `channel_dim` counts the axes of one replica."""
     if torch.compiler.is_compiling():
-        return _while_compiling(x, values, basis, axis, replicated)
+        return _while_compiling(x, values, basis, channel_dim, name)
     # torch.jit.trace and make_fx write down what is called, and a kernel writes to memory behind their backs
     traced = torch._C._get_tracing_state() is not None or torch._C._get_dispatch_mode(_PROXY) is not None
-    if traced or type(x) not in _OWN_TYPES:
+    transformed = torch._C._are_functorch_transforms_active() or forward_ad._current_level >= 0
+    own = type(x) in _OWN_TYPES and type(values) in _OWN_TYPES and not (_is_batched(x) or _is_batched(values))
+    if own and not traced and not transformed and type(channel_dim) is int and channel_dim > 0:
+        replicated = values.dim() == 3
+        axis = channel_dim + 1 if replicated else channel_dim
+        plan = plan_for(x, values, basis, axis)
+        if plan is not None:  # then an earlier call has passed the checks
+            if torch.is_grad_enabled() and (x.requires_grad or values.requires_grad):
+                return record(x, values, basis, axis, replicated, plan)  # type: ignore[no-any-return]
+            return run_kernel(x, values, basis, axis, replicated, inplace=inplace, plan=plan)
+    check_tensors(x, values, name)
+    replicated = values.dim() == 3
+    axis = channel_axis(x, values, channel_dim, replicated, name)
+    if traced or type(x) not in _OWN_TYPES or (transformed and _forward_over_forward()):
         return _in_plain_torch(x, values, basis, axis, replicated)
-    transformed = torch._C._are_functorch_transforms_active()
-    if transformed and _forward_over_forward():
-        return _in_plain_torch(x, values, basis, axis, replicated)
-    recorded = torch.is_grad_enabled() and (x.requires_grad or values.requires_grad)
-    if recorded or transformed or forward_ad._current_level >= 0:
+    if transformed or (torch.is_grad_enabled() and (x.requires_grad or values.requires_grad)):
         return evaluate(x, values, basis, axis, replicated)
     return run_kernel(x, values, basis, axis, replicated, inplace=inplace)
 
 
-def _while_compiling(x: torch.Tensor, values: torch.Tensor, basis: Basis, axis: int, replicated: bool) -> torch.Tensor:
+def _while_compiling(x: torch.Tensor, values: torch.Tensor, basis: Basis, channel_dim: int, name: str) -> torch.Tensor:
     """For the graph that torch.compile or torch.export writes down."""
+    check_tensors(x, values, name)
+    replicated = values.dim() == 3
+    axis = channel_axis(x, values, channel_dim, replicated, name)
     if torch.compiler.is_exporting() or type(x) not in _OWN_TYPES or forward_ad._current_level >= 0:
         # a registered operator has no forward derivative, and torch takes it for zero
         return _in_plain_torch(x, values, basis, axis, replicated)

@@ -105,7 +105,7 @@ asked_for_by_context = _asked.get
 
 def asked_for() -> str | None:
     """The kernel that was asked for by name, or None where the choice is automatic."""
-    name = _asked.get() or os.environ.get("CHEBACT_KERNEL") or None  # `_planned` asks the same
+    name = _asked.get() or os.environ.get("CHEBACT_KERNEL") or None  # `plan_for` asks the same
     return None if name is None else _known(name, "CHEBACT_KERNEL")
 
 
@@ -132,14 +132,21 @@ def why_not(name: str, device: torch.device) -> str | None:
 
 
 def evaluate(
-    x: torch.Tensor, values: torch.Tensor, basis: Basis, channel_dim: int, replicated: bool, *, inplace: bool = False
+    x: torch.Tensor,
+    values: torch.Tensor,
+    basis: Basis,
+    channel_dim: int,
+    replicated: bool,
+    *,
+    inplace: bool = False,
+    plan: Plan | None = None,
 ) -> torch.Tensor:
     """sigma(x) in the type and memory format of x; values are (channel, degree + 1) or (replica, channel, degree + 1).
 
-    `channel_dim` counts all axes of x, `replicated` says that the first one is the replica axis.
+    `channel_dim` counts all axes of x, `replicated` says that the first one is the replica axis. `plan` is what
+    `plan_for` has just said, if it was asked.
     """
-    plan = None if inplace else _planned(x, values, basis, channel_dim, replicated)
-    if plan is not None:
+    if plan is not None and not inplace:
         out = torch.empty_like(x)
         try:
             plan.evaluate(x, values, out)
@@ -168,7 +175,7 @@ def _evaluate(
         else:
             if kernel.name == "cpu" and given is x and heights is values and asked_for() is None:
                 plan = cast(Any, kernel).plan_of(basis, layout.sizes, layout.dtype)
-                _keep_plan(_kind(x, values, basis, channel_dim, replicated), plan)
+                _keep_plan(_kind(x, values, basis, channel_dim), plan)
     if inplace and given is x:
         torch.autograd.graph.increment_version(x)  # the kernel wrote behind torch's back
         return x
@@ -181,7 +188,7 @@ def gradients(
     x: torch.Tensor, grad: torch.Tensor, values: torch.Tensor, basis: Basis, channel_dim: int, replicated: bool
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """The gradients of x and of the values, in their types, from that of sigma(x); that of the values is contiguous."""
-    plan = _planned(x, values, basis, channel_dim, replicated)
+    plan = plan_for(x, values, basis, channel_dim)
     if plan is not None and grad.stride() == x.stride() and grad.dtype == x.dtype and not grad.is_neg():
         out = torch.empty_like(x)
         try:
@@ -215,11 +222,17 @@ def _gradients(
     return out, for_values
 
 
-def _planned(x: torch.Tensor, values: torch.Tensor, *choices: Any) -> Plan | None:
-    """The plan for such tensors, where one was kept and no kernel is asked for by name."""
-    if not x.is_cpu or _asked.get() or _environment.get(_VARIABLE) or x.is_neg() or values.is_neg():
+def plan_for(x: torch.Tensor, values: torch.Tensor, basis: Basis, channel_dim: int) -> Plan | None:
+    """The plan of an earlier call that was alike in all that matters, where no kernel is asked for by name.
+
+    None says nothing; a plan says that x and values fit. `channel_dim` counts all axes of x. Tensors of torch's own
+    types are expected, without a function transform.
+    """
+    if not (x.is_cpu and values.is_cpu) or _asked.get() or _environment.get(_VARIABLE):
         return None
-    return _plans.get(_kind(x, values, *choices))
+    if x.layout is not torch.strided or values.layout is not torch.strided or x.is_neg() or values.is_neg():
+        return None
+    return _plans.get(_kind(x, values, basis, channel_dim))
 
 
 def _keep_plan(kind: tuple[Any, ...], plan: Plan) -> None:
@@ -230,10 +243,9 @@ def _keep_plan(kind: tuple[Any, ...], plan: Plan) -> None:
     _plans[kind] = plan
 
 
-def _kind(x: torch.Tensor, values: torch.Tensor, basis: Basis, channel_dim: int, replicated: bool) -> tuple[Any, ...]:
-    """All that a plan depends on."""
-    of_x, of_values = (x.shape, x.stride(), x.dtype), (values.shape, values.stride(), values.dtype)
-    return of_x, of_values, basis.key, channel_dim, replicated
+def _kind(x: torch.Tensor, values: torch.Tensor, basis: Basis, channel_dim: int) -> tuple[Any, ...]:
+    """All that a plan depends on; three axes of values say that there are replicas."""
+    return x.shape, x.stride(), x.dtype, values.shape, values.stride(), values.dtype, basis.key, channel_dim
 
 
 def _heights(values: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
