@@ -7,7 +7,7 @@ from typing import Any
 import numpy
 from numba import carray, float64, int64
 
-from chebact.kernels.cpu_barycentric_formula import slope_and_sums, value_of
+from chebact.kernels.cpu_barycentric_formula import slopes_and_sums, values_of
 from chebact.kernels.cpu_block import (
     CHANNELS,
     CONSTANTS,
@@ -55,12 +55,12 @@ def in_columns(columns, table, first, count, repeat, numbers):
 
 
 @jit
-def some(start, i, count, room):
-    """`count` numbers from start[i] on in a vector; the rest repeats the first of them."""
+def some(start, i, count, room, zero):
+    """`count` numbers from start[i] on in a vector; the rest repeats the first of them, and none are zeros."""
     if count == WIDTH:
         return load(start, i)
     for k in range(WIDTH):
-        store(room, k, load_one(start, i + (k if k < count else 0)))
+        store(room, k, load_one(start, i + (k if k < count else 0)) if count else zero)
     return load(room, int64(0))
 
 
@@ -76,8 +76,17 @@ def put_some(start, i, count, v, room):
 
 
 @jit
+def two_counts(count):
+    """How many of the next `count` numbers stand in a first vector, and how many in a second."""
+    near = min(WIDTH, count)
+    return near, min(WIDTH, count - near)
+
+
+@jit
 def without_rest(h, count, room, zero):
     """The first `count` lanes of h, and zeros."""
+    if count == WIDTH:
+        return h
     store(room, int64(0), h)
     for k in range(count, WIDTH):
         store(room, k, zero)
@@ -89,7 +98,7 @@ def programs(dtype: Any, edition: int, lined: bool) -> dict[str, Any]:
 
     def forward(address: Any) -> None:
         edition  # noqa: B018  # a mention makes it part of the key that the compiled code is kept under
-        block = carray(pointer(address, int64), LENGTH)
+        zero, block = dtype(0), carray(pointer(address, int64), LENGTH)
         x, out = pointer(block[X], dtype), pointer(block[OUT], dtype)
         table, constants = pointer(block[TABLE], dtype), pointer(block[CONSTANTS], dtype)
         ends = (splat(load_one(constants, 0)), splat(load_one(constants, 1)), splat(load_one(constants, 2)))
@@ -108,22 +117,27 @@ def programs(dtype: Any, edition: int, lined: bool) -> dict[str, Any]:
                     for c in range(c0, c1):
                         row = ((r * block[OUTER] + o) * channels + c) * inner
                         at = (r * channels + c) * numbers
-                        for i in range(row + i0, row + i1, WIDTH):
-                            count = min(WIDTH, row + i1 - i)
-                            v = some(x, i, count, room)
-                            put_some(out, i, count, value_of(v, form, table, at, int64(0), True), room)
+                        for i in range(row + i0, row + i1, 2 * WIDTH):
+                            near, far = two_counts(row + i1 - i)
+                            v, w = some(x, i, near, room, zero), some(x, i + WIDTH, far, room, zero)
+                            v, w = values_of(v, w, form, table, at, int64(0), True)
+                            put_some(out, i, near, v, room)
+                            put_some(out, i + WIDTH, far, w, room)
             else:
                 length = (c1 - c0) * inner
                 step = (length + WIDTH - 1) // WIDTH * WIDTH
                 columns_array = numpy.empty(step * numbers, dtype)
                 columns = pointer(columns_array.ctypes.data, dtype)
                 in_columns(columns, table, r * channels + c0, c1 - c0, inner, numbers)
-                for o in range(o0, o1):
-                    start = ((r * block[OUTER] + o) * channels + c0) * inner
-                    for at in range(0, length, WIDTH):
-                        count = min(WIDTH, length - at)
-                        v = some(x, start + at, count, room)
-                        put_some(out, start + at, count, value_of(v, form, columns, at, step, False), room)
+                for at in range(0, length, WIDTH):
+                    count = min(WIDTH, length - at)
+                    for o in range(o0, o1, 2):
+                        i = ((r * block[OUTER] + o) * channels + c0) * inner + at
+                        j, far = i + channels * inner, count if o + 1 < o1 else 0
+                        v, w = some(x, i, count, room, zero), some(x, j, far, room, zero)
+                        v, w = values_of(v, w, form, columns, at, step, False)
+                        put_some(out, i, count, v, room)
+                        put_some(out, j, far, w, room)
                 keep_alive(columns_array)
         keep_alive(room_array)
 
@@ -136,10 +150,10 @@ def programs(dtype: Any, edition: int, lined: bool) -> dict[str, Any]:
         ends = (splat(load_one(constants, 0)), splat(load_one(constants, 1)), splat(load_one(constants, 2)))
         channels, inner, terms = block[CHANNELS], block[INNER], block[DEGREE] + 1
         form, numbers = (constants, ends, terms, lined), terms + (LINES if lined else terms)
-        room_array = numpy.empty(WIDTH * (1 + terms + numbers), dtype)
+        room_array = numpy.empty(WIDTH * (1 + 2 * terms + numbers), dtype)
         room = pointer(room_array.ctypes.data, dtype)
         quotients = pointer(room_array.ctypes.data + WIDTH * room_array.itemsize, dtype)
-        acc = pointer(room_array.ctypes.data + WIDTH * (1 + terms) * room_array.itemsize, dtype)
+        acc = pointer(room_array.ctypes.data + WIDTH * (1 + 2 * terms) * room_array.itemsize, dtype)
         worker, turn = next_ticket(block[COUNTERS]), 0
         while True:
             task, turn = next_task(block, worker, turn)
@@ -157,13 +171,14 @@ def programs(dtype: Any, edition: int, lined: bool) -> dict[str, Any]:
                         for start in range(row + i0, row + i1, RUN * WIDTH):
                             stop = min(row + i1, start + RUN * WIDTH)
                             clear(acc, numbers * WIDTH, zero)
-                            for i in range(start, stop, WIDTH):
-                                count = min(WIDTH, stop - i)
-                                v, h = some(x, i, count, room), some(g, i, count, room)
-                                if count < WIDTH:
-                                    h = without_rest(h, count, room, zero)
-                                h = slope_and_sums(v, h, form, slopes, at, int64(0), True, quotients, acc)
-                                put_some(out, i, count, h, room)
+                            for i in range(start, stop, 2 * WIDTH):
+                                near, far = two_counts(stop - i)
+                                v, w = some(x, i, near, room, zero), some(x, i + WIDTH, far, room, zero)
+                                a, b = some(g, i, near, room, zero), some(g, i + WIDTH, far, room, zero)
+                                a, b = without_rest(a, near, room, zero), without_rest(b, far, room, zero)
+                                a, b = slopes_and_sums(v, w, a, b, form, slopes, at, int64(0), True, quotients, acc)
+                                put_some(out, i, near, a, room)
+                                put_some(out, i + WIDTH, far, b, room)
                             for n in range(numbers):
                                 to = (first + c - c0) * numbers + n
                                 store(partial, to, load_one(partial, to) + lane_sum(acc, n * WIDTH))
@@ -177,11 +192,15 @@ def programs(dtype: Any, edition: int, lined: bool) -> dict[str, Any]:
                     count = min(WIDTH, length - at)
                     for begin in range(o0, o1, RUN):
                         clear(acc, numbers * WIDTH, zero)
-                        for o in range(begin, min(begin + RUN, o1)):
+                        end = min(begin + RUN, o1)
+                        for o in range(begin, end, 2):
                             i = ((r * block[OUTER] + o) * channels + c0) * inner + at
-                            v, h = some(x, i, count, room), some(g, i, count, room)
-                            h = slope_and_sums(v, h, form, columns, at, step, False, quotients, acc)
-                            put_some(out, i, count, h, room)
+                            j, far = i + channels * inner, count if o + 1 < end else 0
+                            v, w = some(x, i, count, room, zero), some(x, j, far, room, zero)
+                            a, b = some(g, i, count, room, zero), some(g, j, far, room, zero)
+                            a, b = slopes_and_sums(v, w, a, b, form, columns, at, step, False, quotients, acc)
+                            put_some(out, i, count, a, room)
+                            put_some(out, j, far, b, room)
                         for k in range(count):
                             to = (first + (at + k) // inner) * numbers
                             for n in range(numbers):

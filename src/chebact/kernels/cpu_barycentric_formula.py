@@ -20,6 +20,7 @@ from chebact.kernels.lanes import (
     load,
     load_one,
     magnitude,
+    rolled,
     same,
     splat,
     store,
@@ -59,17 +60,21 @@ def quotient(c, constants, j, terms, tiny):
     """w_j / (c - x_j), where a difference near zero counts as tiny; and whether c is the node, rounded to its type."""
     high = splat(load_one(constants, HEADER + j))
     difference = (c - high) - splat(load_one(constants, HEADER + terms + j))
-    zero = tiny - tiny
-    size = choose(less(difference, zero), zero - difference, difference)
-    difference = choose(less(size, tiny), tiny, difference)
+    difference = choose(less(magnitude(difference), tiny), tiny, difference)
     return splat(load_one(constants, HEADER + 2 * terms + j)) / difference, same(c, high)
 
 
 @jit
 def compensated(total, term):
-    """The sum, and what of `term` was lost in it, to be taken from the next term."""
+    """The sum, and what of `term` was lost in it, to be added to the next term."""
     grown = total + term
-    return grown, (grown - total) - term
+    return grown, term - (grown - total)
+
+
+@jit
+def is_outside(v, c, left, right, lined):
+    """Whether v, which is c when held to the interval, is outside; with lines the ends are."""
+    return either(differs(c, v), either(same(c, left), same(c, right))) if lined else differs(c, v)
 
 
 @jit
@@ -145,45 +150,70 @@ def beyond(p, v, c, form, rows, at, step, by_rows):
 
 
 @jit
-def value_of(v, form, rows, at, step, by_rows):
-    """The pieces at v. Kahan's sums: a thousand terms in a row would lose digits."""
-    constants, (left, right, tiny), terms, _ = form
-    c = held(v, left, right)
-    zero = tiny - tiny
-    above, below, hit = zero, zero, zero
-    found = less(tiny, tiny)
-    lost_above, lost_below = zero, zero
-    for j in range(terms):
-        y = splat(load_one(rows, at + j)) if by_rows else load(rows, at + j * step)
-        q, here = quotient(c, constants, j, terms, tiny)
-        above, lost_above = compensated(above, fma(q, y, zero - lost_above))
-        below, lost_below = compensated(below, q - lost_below)
-        hit = choose(here, y, hit)
-        found = either(found, here)
-    return beyond(choose(found, hit, above / below), v, c, form, rows, at, step, by_rows)
+def with_node(sums, q, y):
+    """The sums above and below the line with one node's share; Kahan's: a thousand terms in a row would lose digits."""
+    above, more_above, below, more_below = sums
+    above, more_above = compensated(above, fma(q, y, more_above))
+    below, more_below = compensated(below, q + more_below)
+    return above, more_above, below, more_below
 
 
 @jit
-def slope_and_sums(v, g, form, slope_rows, at, step, by_rows, quotients, acc):
-    """The derivative at v times g; the quotients' share is added to acc, that of lines or series behind it."""
+def values_of(v, w, form, rows, at, step, by_rows):
+    """The pieces at v and at w, of the same channels.
+
+    Each addition waits for the one before it. Two sums side by side wait for each other no longer than for themselves.
+    """
+    constants, (left, right, tiny), terms, _ = form
+    c, d = held(v, left, right), held(w, left, right)
+    zero = tiny - tiny
+    at_c, at_d = (zero, zero, zero, zero), (zero, zero, zero, zero)
+    height_c, height_d = zero / zero, zero / zero  # NaN: no node yet
+    for j in range(terms):
+        rolled()
+        y = splat(load_one(rows, at + j)) if by_rows else load(rows, at + j * step)
+        q, is_c = quotient(c, constants, j, terms, tiny)
+        r, is_d = quotient(d, constants, j, terms, tiny)
+        at_c, at_d = with_node(at_c, q, y), with_node(at_d, r, y)
+        height_c, height_d = choose(is_c, y, height_c), choose(is_d, y, height_d)
+    p = choose(same(height_c, height_c), height_c, at_c[0] / at_c[2])
+    s = choose(same(height_d, height_d), height_d, at_d[0] / at_d[2])
+    return beyond(p, v, c, form, rows, at, step, by_rows), beyond(s, w, d, form, rows, at, step, by_rows)
+
+
+@jit
+def slopes_and_sums(v, w, g, h, form, rows, at, step, by_rows, quotients, acc):
+    """The derivative at v times g and at w times h, as above; the shares of v and then those of w are added to acc.
+
+    First in acc are the heights' shares, behind them those of the lines or of the series.
+    """
     constants, (left, right, tiny), terms, lined = form
     zero = tiny - tiny
-    c = held(v, left, right)
-    above, below = zero, zero
-    lost_above, lost_below = zero, zero
+    one = tiny / tiny
+    c, d = held(v, left, right), held(w, left, right)
+    at_c, at_d = (zero, zero, zero, zero), (zero, zero, zero, zero)
     for j in range(terms):
-        d = splat(load_one(slope_rows, at + j)) if by_rows else load(slope_rows, at + j * step)
+        rolled()
+        y = splat(load_one(rows, at + j)) if by_rows else load(rows, at + j * step)
         q, _ = quotient(c, constants, j, terms, tiny)
-        above, lost_above = compensated(above, fma(q, d, zero - lost_above))
-        below, lost_below = compensated(below, q - lost_below)
-        store(quotients, j * WIDTH, q)
-    outside = either(differs(c, v), either(same(c, left), same(c, right))) if lined else differs(c, v)
-    share = choose(outside, zero, g)
-    inverse = (tiny / tiny) / below  # the basis functions first: a small g over a large sum would lose its digits
+        r, _ = quotient(d, constants, j, terms, tiny)
+        at_c, at_d = with_node(at_c, q, y), with_node(at_d, r, y)
+        store(quotients, 2 * j * WIDTH, q)
+        store(quotients, (2 * j + 1) * WIDTH, r)
+    out_c, out_d = is_outside(v, c, left, right, lined), is_outside(w, d, left, right, lined)
+    share_c, share_d = choose(out_c, zero, g), choose(out_d, zero, h)
+    over_c, over_d = one / at_c[2], one / at_d[2]  # the basis functions first: a small g by a large sum loses digits
     for j in range(terms):
-        store(acc, j * WIDTH, fma(load(quotients, j * WIDTH) * inverse, share, load(acc, j * WIDTH)))
+        total = fma(load(quotients, 2 * j * WIDTH) * over_c, share_c, load(acc, j * WIDTH))
+        store(acc, j * WIDTH, fma(load(quotients, (2 * j + 1) * WIDTH) * over_d, share_d, total))
+    first = terms * WIDTH
     if lined:
-        line_sums(v, g, left, right, acc, terms * WIDTH)
-    elif anywhere(outside):
-        series_sums(v, choose(outside, g, zero), constants, acc, terms * WIDTH, terms, tiny / tiny)
-    return g * beyond(above / below, v, c, form, slope_rows, at, step, by_rows)
+        line_sums(v, g, left, right, acc, first)
+        line_sums(w, h, left, right, acc, first)
+    else:
+        if anywhere(out_c):
+            series_sums(v, choose(out_c, g, zero), constants, acc, first, terms, one)
+        if anywhere(out_d):
+            series_sums(w, choose(out_d, h, zero), constants, acc, first, terms, one)
+    p = beyond(at_c[0] / at_c[2], v, c, form, rows, at, step, by_rows)
+    return g * p, h * beyond(at_d[0] / at_d[2], w, d, form, rows, at, step, by_rows)
