@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from chebact.files import alone_in
 from chebact.lab import LabError
 from chebact.lab.cli import run_command
 from chebact.lab.commands.images import save_captures
@@ -148,6 +149,16 @@ def test_a_folder_that_cannot_be_written_is_found_out_before_the_training(tmp_pa
     message = capsys.readouterr().err.strip().splitlines()[-1]
     assert message.startswith(f"chebact: cannot write into {tmp_path / 'file' / 'digits'}: ")
     assert message.endswith("choose another with --output")
+
+
+def test_two_processes_do_not_train_the_same_in_one_folder(tmp_path, capsys):
+    words = ["run", "images", "--activation", "relu", "--epochs", "1", "--seeds", "1", "--subset", "64"]
+    folder = tmp_path / "digits" / "relu-1-epochs-of-64"
+    with alone_in(folder):
+        assert run_command([*words, "--output", str(tmp_path)]) == 2
+        assert "another process trains the same" in capsys.readouterr().err
+        assert not list(folder.glob("seed-*"))
+    assert run_command([*words, "--output", str(tmp_path)]) == 0
 
 
 def test_curves_have_gaps_where_a_loss_was_not_finite():

@@ -1,7 +1,8 @@
-"""Files that are whole or not there: written beside their place, flushed to the disk, renamed."""
+"""Files that are whole or not there: written beside their place, flushed, renamed; folders with one writer."""
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
 from collections.abc import Iterator
@@ -9,7 +10,42 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-__all__ = ["flush_folder", "write_whole", "writing_whole"]
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+__all__ = ["FolderInUseError", "alone_in", "flush_folder", "write_whole", "writing_whole"]
+
+
+class FolderInUseError(OSError):
+    """Another process works in the folder."""
+
+
+@contextmanager
+def alone_in(folder: Path) -> Iterator[None]:
+    """Work in a folder, which is made, while no other process does so; a FolderInUseError where one does.
+
+    The system gives the folder free when the process ends, however it ends. Where it knows no such locks (Windows,
+    some network drives) nothing is held.
+
+    >>> with tempfile.TemporaryDirectory() as folder, alone_in(Path(folder) / "a"):
+    ...     with alone_in(Path(folder) / "b"):
+    ...         pass
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    if fcntl is None:
+        yield
+        return
+    with (folder / ".lock").open("ab") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise FolderInUseError(errno.EAGAIN, "another process works there", str(folder)) from None
+        except OSError as error:
+            if error.errno not in (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP):
+                raise
+        yield
 
 
 def write_whole(path: Path, content: bytes) -> None:

@@ -10,6 +10,7 @@ import math
 import platform
 import shutil
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -20,6 +21,7 @@ import torch
 
 from chebact.data.image_files import DataError
 from chebact.data.images import IMAGE_DATASETS, ImageSet, load_images
+from chebact.files import FolderInUseError, alone_in
 from chebact.lab import LabError
 from chebact.lab.environment import environment, host
 from chebact.lab.experiments.image_capture import capture
@@ -158,12 +160,19 @@ def run_images(
         test = load_images(cohort.dataset, "test", data)
         team.told(partial(check_folder, path.parent, OPTION))  # better now than after the first epoch
         outcomes = []
-        for seed in range(cohort.seeds):
-            folder = path.with_suffix("") / f"seed-{seed}"
-            if not resume:
-                team.told(partial(remove_, folder))
-            training = training_of(cohort, seed, train, test, folder, device, team)
-            outcomes.append(run_seed(cohort, seed, training, folder, tensorboard, watch))
+        with ExitStack() as held:  # by the first process for all
+            team.told(lambda: held.enter_context(alone_in(path.with_suffix(""))))
+            for seed in range(cohort.seeds):
+                folder = path.with_suffix("") / f"seed-{seed}"
+                if not resume:
+                    team.told(partial(remove_, folder))
+                training = training_of(cohort, seed, train, test, folder, device, team)
+                outcomes.append(run_seed(cohort, seed, training, folder, tensorboard, watch))
+    except FolderInUseError as error:
+        raise LabError(
+            f"another process trains the same in {path.with_suffix('')}: wait for it, or choose another folder "
+            f"with {OPTION}"
+        ) from error
     except (DataError, CheckpointError, BatchError, ModuleNotFoundError) as error:
         raise LabError(str(error)) from error
     except OSError as error:
