@@ -161,3 +161,35 @@ def test_weighted_chebyshev_is_mpmath_s_sum(degree, dtype, kernel):
         terms = [mpf(c) * mp.chebyt(k, mpf(place)) for k, c in enumerate(w.tolist())]
         size = max(mpf(degree + 1), mp.fsum(map(abs, terms)))
         assert abs(mpf(got) - mp.fsum(terms)) <= 32 * UNITS[dtype] * size
+
+
+@ALL_TYPES
+@pytest.mark.parametrize("degree", [2, 3, 4, 9])
+def test_one_chebyshev_polynomial_far_outside_has_no_trace_of_the_others(degree, dtype, kernel):
+    x = torch.tensor([[1.25], [-3.0], [30.0], [-100.0]], dtype=dtype, requires_grad=True)
+    for k in range(degree + 1):
+        weights = torch.eye(degree + 1, dtype=dtype)[k : k + 1].requires_grad_()
+        y = weighted_chebyshev(x, weights)
+        slopes, _ = torch.autograd.grad(y.sum(), (x, weights), retain_graph=True)
+        for at, (place,) in enumerate(x.tolist()):
+            value = mp.chebyt(k, mpf(place))
+            slope = k * mp.chebyu(k - 1, mpf(place)) if k else 0
+            assert abs(mpf(y[at].item()) - value) <= 32 * UNITS[dtype] * abs(value)
+            assert abs(mpf(slopes[at].item()) - slope) <= 32 * UNITS[dtype] * abs(slope)
+            (share,) = torch.autograd.grad(y[at].sum(), weights, retain_graph=True)
+            assert abs(mpf(share[0, k].item()) - value) <= 32 * UNITS[dtype] * abs(value)
+
+
+@pytest.mark.parametrize("degree", [4, 10, 30])
+def test_slope_far_outside_is_mpmath_s_without_tails(degree, kernel):
+    y, nodes = heights_of(degree, torch.float64)["drawn"], exact_nodes(degree)
+    for place in (1.0 + 2.0**-40, 1.5, -100.0, 1e6):
+        x = torch.tensor([[place]], dtype=torch.float64, requires_grad=True)
+        (slope,) = torch.autograd.grad(chebyshev_lagrange(x, torch.tensor([y], dtype=torch.float64), tails="none"), x)
+        terms = []
+        for own, height in zip(nodes, y, strict=True):
+            others = [node for node in nodes if node != own]
+            phi = mp.fprod((mpf(place) - node) / (own - node) for node in others)
+            terms.append(mpf(height) * phi * mp.fsum(1 / (mpf(place) - node) for node in others))
+        wanted = mp.fsum(terms)
+        assert abs(mpf(slope.item()) - wanted) <= 32 * degree * UNITS[torch.float64] * abs(wanted)

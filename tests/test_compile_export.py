@@ -208,8 +208,11 @@ def test_traces_hold_the_formula(degree, grad):
         warnings.simplefilter("ignore")
         torch.testing.assert_close(torch.jit.trace(layer, (x,))(other), layer(other), rtol=1e-5, atol=1e-5)
     values = layer.values.detach()
-    graph = make_fx(lambda x: chebyshev_lagrange(x, values))(x)
-    torch.testing.assert_close(graph(other), chebyshev_lagrange(other, values), rtol=1e-5, atol=1e-5)
+    for early in (False, True):
+        graph = make_fx(lambda x: chebyshev_lagrange(x, values), pre_dispatch=early)(x)
+        torch.testing.assert_close(graph(other), chebyshev_lagrange(other, values), rtol=1e-5, atol=1e-5)
+    functional = torch.func.functionalize(lambda x: chebyshev_lagrange(x, values))
+    torch.testing.assert_close(functional(other), chebyshev_lagrange(other, values), rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("name", chebact.ACTIVATIONS)

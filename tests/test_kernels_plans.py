@@ -55,6 +55,28 @@ def test_tensors_of_another_kind_do_not_go_the_way_of_the_first():
             torch.testing.assert_close(here, there)
 
 
+@pytest.mark.parametrize("channel_dim", [1, 0, -1, -2])
+@pytest.mark.parametrize("replicas", [(), (3,)])
+def test_second_call_is_short_from_whichever_end_the_axes_are_counted(channel_dim, replicas, monkeypatch):
+    x, values = (
+        torch.linspace(-2, 2, 36).repeat(*replicas, 1).view(*replicas, 6, 6),
+        torch.eye(6).repeat(*replicas, 1, 1),
+    )
+    wanted = chebyshev_lagrange(x, values, channel_dim=channel_dim)
+    monkeypatch.setattr(kernels, "_evaluate", None)
+    torch.testing.assert_close(chebyshev_lagrange(x, values, channel_dim=channel_dim), wanted, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("replicas", [(), (4,)])
+def test_axis_that_is_not_there_is_refused_after_calls_with_those_that_are(replicas):
+    x, values = torch.ones(*replicas, 4, 4), torch.ones(*replicas, 4, 4)
+    for channel_dim in (0, 1):
+        chebyshev_lagrange(x, values, channel_dim=channel_dim)
+    for channel_dim in (2, -3, -4):
+        with pytest.raises(ValueError, match="channel_dim"):
+            chebyshev_lagrange(x, values, channel_dim=channel_dim)
+
+
 def test_memory_that_holds_the_negative_is_read_as_what_it_means():
     x, values = tensors(5, 4)
     evaluate(x, values)

@@ -21,7 +21,8 @@ from chebact.basis import Basis
 from chebact.kernels.reference import broadcast, plain, plain_gradients
 
 Tensor = torch.Tensor
-_is_batched = torch._C._functorch.is_legacy_batchedtensor
+OWN_TYPES = (torch.Tensor, torch.nn.Parameter)
+is_batched = torch._C._functorch.is_legacy_batchedtensor
 _NOTHING: AbstractContextManager[None] = nullcontext()
 
 
@@ -30,7 +31,7 @@ class Evaluate(Function):
 
     @staticmethod
     def forward(x: Tensor, values: Tensor, basis: Basis, channel_dim: int, replicated: bool) -> Tensor:
-        if _is_batched(x) or _is_batched(values):
+        if is_batched(x) or is_batched(values):
             return plain(x, broadcast(x, values, channel_dim, replicated), basis)
         return kernels.evaluate(x, values, basis, channel_dim, replicated)
 
@@ -199,8 +200,8 @@ def _as_recorded(ctx: Any) -> AbstractContextManager[None]:
 
 
 def _wrapped(*tensors: Tensor) -> bool:
-    """Whether one of them has no memory of its own: gradcheck's older vmap hands such tensors to `forward` itself."""
-    return any(map(_is_batched, tensors))
+    """Whether one of them has no memory of its own: a subclass's, or one that gradcheck's older vmap hands on."""
+    return any(type(tensor) not in OWN_TYPES or is_batched(tensor) for tensor in tensors)
 
 
 def _in_front(t: Tensor, dim: int | None, batch: int) -> Tensor:

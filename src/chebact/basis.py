@@ -19,6 +19,7 @@ from chebact.checks import Interval
 from chebact.nodes import barycentric_weights, split_nodes
 
 LEFT_HEIGHT, LEFT_SLOPE, RIGHT_HEIGHT, RIGHT_SLOPE = -4, -3, -2, -1
+CHEBYSHEV_POWERS = numpy.array([[1.0, 0, -1, 0], [0, 1, 0, -3], [0, 0, 2, 0], [0, 0, 0, 4]])  # of T_k in column k
 POWER_DEGREE = 3  # up to here power coefficients are accurate and fast; above, the barycentric form is needed
 
 
@@ -117,7 +118,10 @@ class Basis:
         high, low = split_nodes(self.degree, self.interval, numpy.float64)
         powers = numpy.vander(((high - middle) + low) * scale, terms, increasing=True)
         matrix = numpy.zeros((10, terms))
-        matrix[:terms] = numpy.linalg.solve(powers, pieces[:terms])
+        if self.parameters == "values":
+            matrix[:terms] = numpy.linalg.solve(powers, pieces[:terms])
+        else:
+            matrix[:terms] = CHEBYSHEV_POWERS[:terms, :terms] @ self.series
         matrix[max(0, terms - self.order) : 4] = 0.0  # a derivative has fewer powers, but for traces of rounding
         matrix[[4, 6]] = pieces[[self.degree, 0]]
         if self.has_tails:
@@ -136,7 +140,20 @@ class Basis:
             return self.power_pieces
         if self.has_tails:
             return self.pieces
-        return numpy.vstack([self.pieces, numpy.linalg.solve(chebyshev_at_nodes(self.degree), self.pieces)])
+        return numpy.vstack([self.pieces, self.series])
+
+    @cached_property
+    def series(self) -> Any:
+        """The matrix from parameters to the weights of T_0 ... T_degree between the ends, float64.
+
+        Where a weight is zero it is so exactly: outside the interval T_degree makes much of a trace of rounding.
+        """
+        matrix = numpy.eye(self.degree + 1)
+        if self.parameters == "values":
+            matrix = numpy.linalg.inv(chebyshev_at_nodes(self.degree))
+        for _ in range(self.order):
+            matrix = _series_derivative(self.degree) @ matrix * (2 / (self.interval[1] - self.interval[0]))
+        return matrix
 
     @property
     def middle_and_scale(self) -> tuple[float, float]:
@@ -193,6 +210,14 @@ def chebyshev_at_nodes(degree: int) -> Any:
         correction = -low / numpy.sqrt((1 - high) * (1 + high))  # of the angle, for the digits that float64 lost
     correction[[0, -1]] = 0.0
     return numpy.cos(angle + correction[:, None] * numpy.arange(degree + 1))
+
+
+def _series_derivative(degree: int) -> Any:
+    """The matrix that takes weights of T_0 ... T_degree to those of the derivative, float64."""
+    row, column = numpy.indices((degree + 1, degree + 1))
+    matrix = numpy.where((column > row) & ((column - row) % 2 == 1), 2.0 * column, 0.0)
+    matrix[0] /= 2
+    return matrix
 
 
 def regression_weights(degree: int, count: int, interval: Interval = (-1.0, 1.0)) -> tuple[Any, Any]:

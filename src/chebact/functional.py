@@ -11,7 +11,7 @@ from torch._functorch.pyfunctorch import retrieve_all_functorch_interpreters
 from torch.autograd import forward_ad
 
 from chebact import compiled
-from chebact.autograd import evaluate, record
+from chebact.autograd import OWN_TYPES, evaluate, is_batched, record
 from chebact.basis import Basis, basis_of
 from chebact.checks import Interval, degree_of, float_tensor, interval_of, regression_nodes_of, tails_of
 from chebact.kernels import evaluate as run_kernel
@@ -19,9 +19,8 @@ from chebact.kernels import plan_for
 from chebact.kernels.reference import broadcast, differentiable, plain
 
 _REAL = frozenset((torch.float64, torch.float32, torch.bfloat16, torch.float16))
-_OWN_TYPES = (torch.Tensor, torch.nn.Parameter)
-_PROXY = torch._C._TorchDispatchModeKey.PROXY
-_is_batched = torch._C._functorch.is_legacy_batchedtensor
+_MODES = torch._C._TorchDispatchModeKey
+_PRE_DISPATCH = torch._C.DispatchKey.PreDispatch
 
 
 def chebyshev_lagrange(
@@ -110,12 +109,17 @@ def apply_basis(
     if torch.compiler.is_compiling():
         return _while_compiling(x, values, basis, channel_dim, name)
     # torch.jit.trace and make_fx write down what is called, and a kernel writes to memory behind their backs
-    traced = torch._C._get_tracing_state() is not None or torch._C._get_dispatch_mode(_PROXY) is not None
+    traced = (
+        torch._C._get_tracing_state() is not None
+        or torch._C._dispatch_tls_is_dispatch_key_included(_PRE_DISPATCH)
+        or (torch._C._len_torch_dispatch_stack() > 0 and _has_tracing_mode())
+    )
+    own = type(x) in OWN_TYPES and type(values) in OWN_TYPES
     transformed = torch._C._are_functorch_transforms_active() or forward_ad._current_level >= 0
-    own = type(x) in _OWN_TYPES and type(values) in _OWN_TYPES and not (_is_batched(x) or _is_batched(values))
-    if own and not traced and not transformed and type(channel_dim) is int and channel_dim > 0:
+    transformed = transformed or (own and (is_batched(x) or is_batched(values)))
+    if own and not traced and not transformed and type(channel_dim) is int:
         replicated = values.dim() == 3
-        axis = channel_dim + 1 if replicated else channel_dim
+        axis = channel_dim + (x.dim() if channel_dim < 0 else replicated)
         plan = plan_for(x, values, basis, axis)
         if plan is not None:  # then an earlier call has passed the checks
             if torch.is_grad_enabled() and (x.requires_grad or values.requires_grad):
@@ -124,7 +128,7 @@ def apply_basis(
     check_tensors(x, values, name)
     replicated = values.dim() == 3
     axis = channel_axis(x, values, channel_dim, replicated, name)
-    if traced or type(x) not in _OWN_TYPES or (transformed and _forward_over_forward()):
+    if traced or not own or (transformed and _beyond_functions()):
         return _in_plain_torch(x, values, basis, axis, replicated)
     if transformed or (torch.is_grad_enabled() and (x.requires_grad or values.requires_grad)):
         return evaluate(x, values, basis, axis, replicated)
@@ -136,7 +140,7 @@ def _while_compiling(x: torch.Tensor, values: torch.Tensor, basis: Basis, channe
     check_tensors(x, values, name)
     replicated = values.dim() == 3
     axis = channel_axis(x, values, channel_dim, replicated, name)
-    if torch.compiler.is_exporting() or type(x) not in _OWN_TYPES or forward_ad._current_level >= 0:
+    if torch.compiler.is_exporting() or type(x) not in OWN_TYPES or forward_ad._current_level >= 0:
         # a registered operator has no forward derivative, and torch takes it for zero
         return _in_plain_torch(x, values, basis, axis, replicated)
     kind = basis.tails if basis.parameters == "values" else "chebyshev"
@@ -152,16 +156,25 @@ def _in_graph(
     return result
 
 
-def _forward_over_forward() -> bool:
-    """Whether torch.func takes a forward derivative of a forward derivative, where torch's own Function gives zeros."""
-    return sum(level.key() == TransformType.Jvp for level in retrieve_all_functorch_interpreters()) > 1
+def _has_tracing_mode() -> bool:
+    """Whether make_fx writes down what is called, or tensors are made that have no memory."""
+    return any(torch._C._get_dispatch_mode(mode) is not None for mode in (_MODES.PROXY, _MODES.FAKE, _MODES.FUNCTIONAL))
+
+
+def _beyond_functions() -> bool:
+    """Whether torch.func does what torch's own Function does not serve.
+
+    That is `functionalize`, which it refuses, and a forward derivative of a forward derivative, where it gives zeros.
+    """
+    under_way = [level.key() for level in retrieve_all_functorch_interpreters()]
+    return TransformType.Functionalize in under_way or under_way.count(TransformType.Jvp) > 1
 
 
 def check_tensors(x: Any, values: Any, name: str) -> None:
     """Both are real floating-point tensors on one device, and `values` have two or three axes."""
     if (
-        type(x) in _OWN_TYPES
-        and type(values) in _OWN_TYPES
+        type(x) in OWN_TYPES
+        and type(values) in OWN_TYPES
         and x.dtype in _REAL
         and values.dtype in _REAL
         and x.device == values.device

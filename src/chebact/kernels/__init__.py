@@ -20,7 +20,7 @@ import torch
 
 from chebact.basis import Basis
 from chebact.kernels import reference, team
-from chebact.kernels.layout import Sizes, prepared
+from chebact.kernels.layout import NoMemoryError, Sizes, literal, prepared
 
 NAMES = ("cpu", "gpu", "reference")  # in the order of preference
 
@@ -150,6 +150,8 @@ def evaluate(
         out = torch.empty_like(x)
         try:
             plan.evaluate(x, values, out)
+        except NoMemoryError:
+            pass
         except Exception:  # the long way meets it too, and knows what to do then
             _plans.clear()
         else:
@@ -193,6 +195,8 @@ def gradients(
         out = torch.empty_like(x)
         try:
             return out, plan.gradients(x, grad, values, out)
+        except NoMemoryError:
+            pass
         except Exception:
             _plans.clear()
     if team.is_forked():
@@ -207,7 +211,8 @@ def _gradients(
     if not x.numel():
         return torch.empty_like(x), values.new_zeros(values.shape)
     given, layout = prepared(x, values, channel_dim, replicated)
-    if grad.stride() != given.stride() or grad.dtype != given.dtype or grad.is_neg():
+    grad = literal(grad)
+    if grad.stride() != given.stride() or grad.dtype != given.dtype:
         grad = torch.empty_like(given).copy_(grad)
     out, kernel = torch.empty_like(given), choose(x.device, basis)
     heights = _heights(values, layout.dtype)
@@ -250,8 +255,7 @@ def _kind(x: torch.Tensor, values: torch.Tensor, basis: Basis, channel_dim: int)
 
 def _heights(values: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     """The values, contiguous and in the type to compute in."""
-    direct = values.dtype == dtype and values.is_contiguous() and not values.is_neg()
-    return values if direct else values.to(dtype).contiguous().resolve_neg()
+    return literal(values).to(dtype).contiguous()
 
 
 def _like(x: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
@@ -264,7 +268,7 @@ def _fall_back(kernel: Kernel, basis: Basis, error: Exception) -> Kernel:
     """The reference, from now on, in place of a kernel that failed; asked for by name, its error is raised."""
     if kernel is reference or asked_for() is not None:
         raise error
-    if not isinstance(error, MemoryError | torch.OutOfMemoryError):  # there may be more memory the next time
+    if not isinstance(error, MemoryError | torch.OutOfMemoryError | NoMemoryError):  # these may pass
         _failed.add((kernel.name, basis))
         _chosen.cache_clear()
         _plans.clear()

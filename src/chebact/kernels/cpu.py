@@ -32,13 +32,14 @@ from chebact.kernels.cpu_block import (
     TASKS,
     X,
 )
-from chebact.kernels.layout import Sizes
+from chebact.kernels.layout import NoMemoryError, Sizes
 from chebact.kernels.team import Program
 
 name = "cpu"
 
 TASK = 32_768  # elements a task; a constant, so that the cut does not depend on the machine
 MOST_BLOCKS = 32  # of the outer axis: bounds the memory and the time of the last sum
+NO_MEMORY = "a tensor came that has no memory of its own"
 SERIAL_BELOW = 12_000  # elements at degree 3; below, starting a team costs more than it saves
 
 
@@ -97,6 +98,8 @@ class Plan:
         table = values if self._by_powers else _table(values, self._basis)
         block, threads = self._block()
         block[X], block[OUT], block[TABLE] = x.data_ptr(), out.data_ptr(), table.data_ptr()
+        if not (block[X] and block[OUT] and block[TABLE]):
+            raise NoMemoryError(NO_MEMORY)
         self._forward.run(block.buffer_info()[0], threads)
 
     def gradients(self, x: torch.Tensor, grad: torch.Tensor, values: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
@@ -107,6 +110,8 @@ class Plan:
         block, threads = self._block()
         block[X], block[GRAD], block[OUT] = x.data_ptr(), grad.data_ptr(), out.data_ptr()
         block[TABLE], block[SLOPES], block[RESULT] = table.data_ptr(), slopes.data_ptr(), result.data_ptr()
+        if not (block[X] and block[GRAD] and block[OUT] and block[TABLE] and block[RESULT]):
+            raise NoMemoryError(NO_MEMORY)
         address, _ = block.buffer_info()
         if not self._partial_length:
             self._backward.run(address, threads)
@@ -196,8 +201,8 @@ def _matrix(basis: Basis) -> torch.Tensor:
 
 @lru_cache(maxsize=256)
 def _constants(basis: Basis, dtype: torch.dtype) -> torch.Tensor:
-    numbers = basis.fused_constants(numpy.float64 if dtype == torch.float64 else numpy.float32)
-    return torch.tensor(numbers, dtype=dtype, device="cpu")
+    kind = numpy.float64 if dtype == torch.float64 else numpy.float32
+    return torch.from_numpy(numpy.array(basis.fused_constants(kind), kind))
 
 
 def _table(values: torch.Tensor, basis: Basis) -> torch.Tensor:

@@ -27,10 +27,20 @@ class Layout(NamedTuple):
     direct: bool
 
 
+class NoMemoryError(ValueError):
+    """A tensor has no memory of its own to read or to write: a kernel cannot serve it, but can serve the next one."""
+
+
+def literal(tensor: torch.Tensor) -> torch.Tensor:
+    """The same numbers in memory that holds them: not their negatives, and not nothing, torch's short form of zeros."""
+    if tensor.is_neg():  # as the imaginary part of a conjugate is
+        return tensor.resolve_neg()
+    return torch.zeros_like(tensor) if tensor._is_zerotensor() else tensor
+
+
 def prepared(x: torch.Tensor, values: torch.Tensor, channel_dim: int, replicated: bool) -> tuple[torch.Tensor, Layout]:
     """x, copied only where its memory has gaps or another type than the one to compute in; and its layout."""
-    if x.is_neg():  # its memory holds -x, as that of the imaginary part of a conjugate does
-        x = x.resolve_neg()
+    x = literal(x)
     layout = layout_of(x.shape, x.stride(), x.dtype, values.shape[-2], values.dtype, channel_dim, replicated)
     if layout is not None and layout.direct:
         return x, layout
