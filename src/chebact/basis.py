@@ -118,7 +118,7 @@ class Basis:
         high, low = split_nodes(self.degree, self.interval, numpy.float64)
         powers = numpy.vander(((high - middle) + low) * scale, terms, increasing=True)
         matrix = numpy.zeros((10, terms))
-        if self.parameters == "values":
+        if self.parameters == "values" or self.interval != (-1.0, 1.0):
             matrix[:terms] = numpy.linalg.solve(powers, pieces[:terms])
         else:
             matrix[:terms] = CHEBYSHEV_POWERS[:terms, :terms] @ self.series
