@@ -36,6 +36,9 @@ def place(record: Record) -> tuple[int, int, int, str]:
     return list(IMAGE_DATASETS).index(spec["dataset"]), spec["epochs"], known, spec["activation"]
 
 
+WITHIN_A_DECADE = (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8)  # marks of a logarithmic axis on which 1, 2 and 5 are too few
+
+
 def draw_curves(records: Sequence[Record], kind: str) -> bytes:
     """Training loss, test loss and test error by epoch, a row of panels a set and number of epochs, all seeds."""
     from matplotlib.figure import Figure
@@ -55,7 +58,8 @@ def draw_curves(records: Sequence[Record], kind: str) -> bytes:
             axes.set(title=f"{IMAGE_DATASETS[dataset].title}{part}, epochs: {epochs}", xlabel="epoch", ylabel=title)
             axes.set_yscale("log")
             axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-            axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+            low, high = axes.get_ylim()
+            axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high > 6 * low else WITHIN_A_DECADE))
             axes.yaxis.set_minor_formatter(NullFormatter())
             axes.tick_params(labelsize="x-small", which="both")
             axes.grid(alpha=0.3, which="both")
