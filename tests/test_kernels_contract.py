@@ -17,7 +17,7 @@ import torch
 if not torch.cuda.is_available():
     os.environ["TRITON_INTERPRET"] = "1"
 
-from truth import end_slope_weights, exact_nodes, regression_weights
+from truth import differentiation, end_slope_weights, exact_nodes, extended, lagrange, regression_weights
 
 from chebact import kernels
 from chebact.basis import Basis, basis_of
@@ -159,32 +159,6 @@ def functions(x, case):
         inside = numpy.where(is_outside[..., None], line, inside)
         slopes = numpy.where(is_outside[..., None], slope, slopes)
     return inside, slopes
-
-
-def lagrange(x, nodes):
-    """Lagrange's products, from the left and from the right of every node."""
-    factors = x[..., None] - nodes
-    ones = numpy.ones_like(factors[..., :1])
-    before = numpy.concatenate([ones, factors[..., :-1]], -1).cumprod(-1)
-    after = numpy.concatenate([ones, factors[..., :0:-1]], -1).cumprod(-1)[..., ::-1]
-    return before * after / between(nodes).prod(-1)
-
-
-def between(nodes):
-    """The distances of every node from the others, and 1 from itself."""
-    return nodes[:, None] - nodes + numpy.eye(len(nodes))
-
-
-def differentiation(nodes):
-    """The slope at node k of the function of node j, in row k and column j."""
-    products = between(nodes).prod(-1)
-    matrix = products[:, None] / products / between(nodes)
-    numpy.fill_diagonal(matrix, (1 / between(nodes)).sum(-1) - 1)
-    return matrix
-
-
-def extended(numbers):
-    return numpy.array([numpy.longdouble(str(number)) for number in numbers])
 
 
 def errors(results, case):

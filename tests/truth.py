@@ -1,7 +1,8 @@
-"""Outside truth: the paper's formulas in mpmath, and in plain torch without anything of the library."""
+"""Outside truth: the paper's formulas in mpmath, in extended precision, and in plain torch, all without the library."""
 
 from functools import lru_cache
 
+import numpy
 import torch
 from mpmath import mp, mpf
 
@@ -59,6 +60,32 @@ def regression_weights(degree, count, end, interval=(-1.0, 1.0)):
     mean = mp.fsum(nodes[j] for j in chosen) / count
     variance = mp.fsum((nodes[j] - mean) ** 2 for j in chosen)
     return [(x - mean) / variance if j in chosen else mpf(0) for j, x in enumerate(nodes)]
+
+
+def lagrange(x, nodes):
+    """Lagrange's products, from the left and from the right of every node."""
+    factors = x[..., None] - nodes
+    ones = numpy.ones_like(factors[..., :1])
+    before = numpy.concatenate([ones, factors[..., :-1]], -1).cumprod(-1)
+    after = numpy.concatenate([ones, factors[..., :0:-1]], -1).cumprod(-1)[..., ::-1]
+    return before * after / between(nodes).prod(-1)
+
+
+def between(nodes):
+    """The distances of every node from the others, and 1 from itself."""
+    return nodes[:, None] - nodes + numpy.eye(len(nodes))
+
+
+def differentiation(nodes):
+    """The slope at node k of the function of node j, in row k and column j."""
+    products = between(nodes).prod(-1)
+    matrix = products[:, None] / products / between(nodes)
+    numpy.fill_diagonal(matrix, (1 / between(nodes)).sum(-1) - 1)
+    return matrix
+
+
+def extended(numbers):
+    return numpy.array([numpy.longdouble(str(number)) for number in numbers])
 
 
 def torch_polynomial(x, values, interval=(-1.0, 1.0)):

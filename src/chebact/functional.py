@@ -117,12 +117,13 @@ def apply_basis(
     own = type(x) in OWN_TYPES and type(values) in OWN_TYPES
     transformed = torch._C._are_functorch_transforms_active() or forward_ad._current_level >= 0
     transformed = transformed or (own and (is_batched(x) or is_batched(values)))
+    recorded = own and torch.is_grad_enabled() and (x.requires_grad or values.requires_grad)
     if own and not traced and not transformed and type(channel_dim) is int:
         replicated = values.dim() == 3
         axis = channel_dim + (x.dim() if channel_dim < 0 else replicated)
         plan = plan_for(x, values, basis, axis)
         if plan is not None:  # then an earlier call has passed the checks
-            if torch.is_grad_enabled() and (x.requires_grad or values.requires_grad):
+            if recorded:
                 return record(x, values, basis, axis, replicated, plan)  # type: ignore[no-any-return]
             return run_kernel(x, values, basis, axis, replicated, inplace=inplace, plan=plan)
     check_tensors(x, values, name)
@@ -130,7 +131,7 @@ def apply_basis(
     axis = channel_axis(x, values, channel_dim, replicated, name)
     if traced or not own or (transformed and _beyond_functions()):
         return _in_plain_torch(x, values, basis, axis, replicated)
-    if transformed or (torch.is_grad_enabled() and (x.requires_grad or values.requires_grad)):
+    if transformed or recorded:
         return evaluate(x, values, basis, axis, replicated)
     return run_kernel(x, values, basis, axis, replicated, inplace=inplace)
 
