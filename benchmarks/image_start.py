@@ -12,6 +12,7 @@ import tempfile
 from pathlib import Path
 
 from chebact import ChebyshevLagrange
+from chebact.data.image_files import DataError
 from chebact.data.images import load_images
 from chebact.lab.experiments.images import ImageCohort, training_of
 from chebact.training.distributed import ALONE
@@ -24,11 +25,15 @@ def main() -> None:
     parser.add_argument("--subset", type=int, default=2560)
     parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--data", type=Path, help="folder of the image sets, as for `chebact run images`")
     given = parser.parse_args()
     activation = "relu" if given.start == "relu" else "cl-extrapolate"
     cohort = ImageCohort(given.dataset, activation, epochs=given.epochs, subset=given.subset, cosine="step")
-    train = load_images(given.dataset, "train").head(given.subset)
-    test = load_images(given.dataset, "test").head(1000)
+    try:
+        train = load_images(given.dataset, "train", given.data).head(given.subset)
+        test = load_images(given.dataset, "test", given.data).head(1000)
+    except DataError as error:
+        parser.error(str(error))
     with tempfile.TemporaryDirectory() as folder:
         training = training_of(cohort, given.seed, train, test, Path(folder), "cpu", ALONE)
         if given.start == "relu-heights":
