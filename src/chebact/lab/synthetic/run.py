@@ -18,7 +18,7 @@ from chebact.lab import LabError
 from chebact.lab.environment import environment, host
 from chebact.lab.spec import as_plain, check_count
 from chebact.lab.store import Record, check_folder, holds, write_record
-from chebact.lab.synthetic.cohort import SyntheticCohort, train_together
+from chebact.lab.synthetic.cohort import TRAINER, SyntheticCohort, train_together
 from chebact.lab.synthetic.recipes import DATASETS, RecipeForm
 from chebact.lab.workers import run_all
 from chebact.networks.residual_mlp import ARCHITECTURES
@@ -106,4 +106,5 @@ def records_of(group: Sequence[SyntheticCohort]) -> tuple[Sequence[SyntheticCoho
     seconds, together = round(time.perf_counter() - start, 1), sum(cohort.seeds for cohort in group)
     run = {"host": host(), "created": created, "seconds": seconds, "together": together}
     pairs = zip(group, results, strict=True)
-    return group, [Record(NAME, as_plain(cohort), result, environment(), run) for cohort, result in pairs]
+    here = {**environment(), "trainer": TRAINER}
+    return group, [Record(NAME, as_plain(cohort), result, here, run) for cohort, result in pairs]
