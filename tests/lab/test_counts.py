@@ -16,9 +16,8 @@ def integer_options():
         command = app
         for word in words:
             command = command[word]
-        for argument in command.assemble_argument_collection():
-            if "int" in re.findall(r"\w+", str(argument.hint)):
-                found.append((words, argument.name))
+        arguments = command.assemble_argument_collection()
+        found += [(words, each.name) for each in arguments if "int" in re.findall(r"\w+", str(each.hint))]
     return found
 
 
