@@ -54,6 +54,6 @@ def test_a_machine_without_the_memory_is_one_sentence(error, monkeypatch, capsys
     def full(*_, **__):
         raise error
 
-    monkeypatch.setattr("chebact.lab.commands.play.render", full)
+    monkeypatch.setattr("chebact.lab.play.commands.render", full)
     assert run_command(["play", "--no-open"]) == 2
     assert "does not have the memory" in capsys.readouterr().err

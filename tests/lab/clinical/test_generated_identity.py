@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from chebact.data.clinical_cohorts import generated_choice_cohort, generated_cohort
+from chebact.lab.clinical.cohorts import generated_choice_cohort, generated_cohort
 from chebact.lab.store import read_record
 
 RECORDS = Path(__file__).resolve().parents[3] / "results" / "clinical" / "generated"
@@ -65,7 +65,7 @@ def test_the_committed_records_are_of_the_cohorts_generated_here():
 
 
 CHILD = """
-from chebact.data.clinical_cohorts import generated_choice_cohort
+from chebact.lab.clinical.cohorts import generated_choice_cohort
 table = generated_choice_cohort()
 print(table.digest, table.x.sum().hex())
 """
