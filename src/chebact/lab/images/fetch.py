@@ -125,7 +125,7 @@ def missing_files(dataset: str, folder: Path) -> list[str]:
     return [
         name
         for name, path in paths.items()
-        if not path.is_file() or FILES[dataset][name].why_not(path.read_bytes()) is not None
+        if not path.is_file() or FILES[dataset][name].why_not(FILES[dataset][name].read(path)) is not None
     ]
 
 

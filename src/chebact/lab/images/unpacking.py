@@ -65,7 +65,7 @@ class Unpacked:
             out: bytes = self.engine.decompress(self.rest if needed else b"", CHUNK)
             if self.kind == GZIP:
                 self.rest = self.engine.unconsumed_tail or self.engine.unused_data
-            elif needed:
+            else:
                 self.rest = self.engine.unused_data if self.engine.eof else b""
             if out:
                 return out
