@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -132,10 +132,23 @@ def run(
         for cohort, was_there in zip(cohorts, there, strict=True):
             with shown(cohort, console) as watch:
                 record = run_images(cohort, output, **files, device=place, team=own, watch=watch)
-            accuracies = ", ".join(percent(seed["accuracy"]) for seed in record.results["seeds"])
+            seeds = record.results["seeds"]
+            accuracies = ", ".join("diverged" if seed["nan"] else percent(seed["accuracy"]) for seed in seeds)
             kept = " (it was there; move it away to train anew)" if was_there else ""
             told = f"{cohort.activation} on {cohort.dataset}, test accuracy: {accuracies}; {cohort.path(output)}{kept}"
-            console.print(told, highlight=False, markup=False, soft_wrap=True)
+            lines = [told, *diverged_in_words(cohort.activation, seeds)]
+            console.print("\n".join(lines), highlight=False, markup=False, soft_wrap=True)
+
+
+def diverged_in_words(activation: str, seeds: Sequence[Mapping[str, Any]]) -> list[str]:
+    """One line where trainings left the finite numbers: which, in which epoch, and what may help."""
+    lost = [f"seed {seed['seed']} in epoch {len(seed['curves']['train_loss'])}" for seed in seeds if seed["nan"]]
+    if not lost:
+        return []
+    return [
+        f"{activation} diverged ({', '.join(lost)}): the loss left the finite numbers, as the record says; a smaller "
+        "--learning-rate may help, with another --output"
+    ]
 
 
 def report(

@@ -233,7 +233,7 @@ def run_seed(
         curves.close()
     after = capture(training.network, shown, trained=True) if seed == 0 and math.isfinite(history[-1].test_loss) else []
     return {
-        "result": result_of(seed, history, training.failed),
+        "result": result_of(seed, history, training.failed or not math.isfinite(history[-1].test_loss)),
         "seconds": [round(epoch.seconds, 2) for epoch in history],
         "captures": {"before": before, "after": after},
     }
