@@ -22,6 +22,7 @@ import torch
 from chebact.files import FolderInUseError, alone_in
 from chebact.lab import LabError
 from chebact.lab.environment import environment, host
+from chebact.lab.images import bfloat16
 from chebact.lab.images.augment import as_input
 from chebact.lab.images.capture import capture
 from chebact.lab.images.checkpoint import CheckpointError
@@ -153,6 +154,8 @@ def run_images(
     there = team.told(lambda: read_record(path) if holds(path, as_plain(cohort), OPTION) else None)
     if there is not None:
         return there  # type: ignore[no-any-return]
+    if cohort.precision == "bfloat16" and device == "cpu" and (reason := team.told(bfloat16.why_not)) is not None:
+        raise LabError(reason)
     watch = watch if watch is not None and team.leads else Watch()
     created = datetime.now(UTC).isoformat(timespec="seconds")
     try:
