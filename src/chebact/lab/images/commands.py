@@ -26,7 +26,7 @@ from chebact.lab.images.run import OPTION, ImageCohort, Watch, run_images
 from chebact.lab.images.sets import IMAGE_DATASETS
 from chebact.lab.images.tables import CAPTION, as_markdown, as_table
 from chebact.lab.images.training import Epoch
-from chebact.lab.output import save, wide_console
+from chebact.lab.output import check_folder, check_outputs, make_folder, save, wide_console
 from chebact.lab.page.documents import update_document
 from chebact.lab.page.results import read_results
 from chebact.lab.progress import time_left
@@ -120,6 +120,7 @@ def run(
         Folder of the records, and of checkpoints and logs beside them.
     """
     keep_freed_memory()
+    check_folder(output, OPTION)
     place = device_named(device)
     with joined(place) as own:
         settings = {name: getattr(choices, name) for name in Choices.__dataclass_fields__}
@@ -190,6 +191,7 @@ def report(
         check_choice("image set", name, IMAGE_DATASETS)
     kind = None if curves is None else image_kind(curves)
     check_no_record(results, markdown, text, json)
+    check_outputs(files=(markdown, text, json, curves), folders=(captures, output), documents=update)
     found = read_results(results)
     records = found.of("images")
     records = [record for record in records if not dataset or record.spec["dataset"] in dataset]
@@ -217,6 +219,7 @@ def report(
 
 def save_captures(records: Sequence[Record], folder: Path) -> None:
     """Draw the captured units of each record into a file; those of a name that was there get a number."""
+    make_folder(folder, "--captures")
     names = Counter[str]()
     for record in records:
         spec = record.spec

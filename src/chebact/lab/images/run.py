@@ -32,8 +32,9 @@ from chebact.lab.images.log import Curves, write_log
 from chebact.lab.images.network import ShakeShakeResNet, numbers_of
 from chebact.lab.images.sets import IMAGE_DATASETS, ImageSet, load_images
 from chebact.lab.images.training import GENERATORS, BatchError, Epoch, ImageSettings, ImageTraining
+from chebact.lab.output import make_folder
 from chebact.lab.spec import as_plain, check_choice, check_count, stream
-from chebact.lab.store import Record, check_folder, holds, read_record, write_record
+from chebact.lab.store import Record, holds, read_record, write_record
 from chebact.table import ACTIVATIONS
 
 __all__ = ["NAME", "ImageCohort", "Watch", "run_images"]
@@ -161,7 +162,7 @@ def run_images(
     try:
         train = load_images(cohort.dataset, "train", data).head(cohort.subset)
         test = load_images(cohort.dataset, "test", data)
-        team.told(partial(check_folder, path.parent, OPTION))  # better now than after the first epoch
+        team.told(partial(make_folder, output, OPTION))  # better now than after the first epoch
         outcomes = []
         with ExitStack() as held:  # by the first process for all
             team.told(lambda: held.enter_context(alone_in(path.with_suffix(""))))
