@@ -9,7 +9,7 @@ import pytest
 
 SOURCE = Path(__file__).resolve().parents[1] / "src" / "chebact"
 LAYERS = [
-    ["checks", "files", "wide"],
+    ["checks", "channels", "files", "torch_modes", "watchers", "wide"],
     ["nodes", "data.*"],
     ["basis"],
     ["kernels.layout", "kernels.lanes", "kernels.team"],
@@ -19,7 +19,7 @@ LAYERS = [
     ["autograd", "compiled"],
     ["functional"],
     ["polynomial"],
-    ["initial", "formula"],
+    ["initial", "formula", "learned"],
     ["activations"],
     ["table"],
     ["recording"],

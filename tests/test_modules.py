@@ -57,19 +57,19 @@ def test_named_shapes_are_python_s_math_at_the_nodes(name, interval):
     layer = ChebyshevLagrange(2, degree=9, init=name, interval=interval, dtype=torch.float64)
     places = chebact.nodes(9, interval=interval)
     wanted = [TRUTH[name](x) for x in places.tolist()]
-    numpy.testing.assert_allclose(layer.values.detach().numpy(), [wanted, wanted], rtol=1e-14, atol=1e-16)
-    assert torch.equal(layer(places.repeat(2, 1).T), layer.values.T)  # and the activation goes through them
+    numpy.testing.assert_allclose(layer.heights.detach().numpy(), [wanted, wanted], rtol=1e-14, atol=1e-16)
+    assert torch.equal(layer(places.repeat(2, 1).T), layer.heights.T)  # and the activation goes through them
 
 
 def test_callables_a_channel_fit_and_reset():
     layer = ChebyshevLagrange(3, degree=4, init=lambda x: torch.stack([x, x**2, torch.cos(x)]), dtype=torch.float64)
     x = chebact.nodes(4)
-    assert torch.equal(layer.values, torch.stack([x, x**2, torch.cos(x)]))
+    assert torch.equal(layer.heights, torch.stack([x, x**2, torch.cos(x)]))
     assert layer.fit_(torch.sin) is layer
-    assert torch.equal(layer.values, torch.sin(x).expand(3, 5))
-    assert layer.fit_("tanh").values.requires_grad
+    assert torch.equal(layer.heights, torch.sin(x).expand(3, 5))
+    assert layer.fit_("tanh").heights.requires_grad
     layer.reset_parameters()
-    assert torch.equal(layer.values[1], x**2)
+    assert torch.equal(layer.heights[1], x**2)
 
 
 @pytest.mark.parametrize("degree", [10, 40])
@@ -94,11 +94,11 @@ class Builder(nn.Module):
 @pytest.mark.parametrize("choices", [{}, {"inplace": True}, {"inplace": False}])
 def test_a_builder_may_pass_no_width(choices):
     net = Builder(ChebyshevLagrange, **choices)
-    assert is_lazy(net.act1.values)
+    assert is_lazy(net.act1.heights)
     net(drawn(2, 3, 8, 8)).sum().backward()
-    assert (net.act1.values.shape, net.act2.values.shape) == ((6, 4), (4, 4))
-    assert bool(net.act2.values.grad.any())
-    assert type(net.act1.values) is nn.Parameter
+    assert (net.act1.heights.shape, net.act2.heights.shape) == ((6, 4), (4, 4))
+    assert bool(net.act2.heights.grad.any())
+    assert type(net.act1.heights) is nn.Parameter
 
 
 @pytest.mark.parametrize("kind", [ChebyshevLagrange, WeightedChebyshev])
@@ -120,13 +120,13 @@ def test_lazy_modules_learn_their_width_and_go_through_state_dicts(kind, choices
     assert again.load_state_dict(saved, strict=True) == ([], [])
     known = copy.deepcopy(lazy)
     y = known(x)
-    assert (y.shape, known.values.shape) == (shape, values)
+    assert (y.shape, known.learned.shape) == (shape, values)
     filled(known)
     for loaded in (lazy, again, kind(**choices).double(), copy.deepcopy(known)):
         assert loaded.load_state_dict(known.state_dict(), strict=True) == ([], [])
-        torch.testing.assert_close(loaded(x.to(loaded.values.dtype)), known(x), check_dtype=False)
+        torch.testing.assert_close(loaded(x.to(loaded.learned.dtype)), known(x), check_dtype=False)
     if "groups" not in choices:
-        with pytest.raises(RuntimeError, match="values"):
+        with pytest.raises(RuntimeError, match=lazy.parameter_name):
             known.load_state_dict(kind(**choices).state_dict())
 
 
@@ -169,8 +169,8 @@ def test_repr_builds_the_same_module_again(module):
     plain = (int, str, tuple, bool, type(None))
     assert all(again.__dict__[k] == v for k, v in module.__dict__.items() if isinstance(v, plain))
     assert getattr(again, "basis", None) == getattr(module, "basis", None)
-    if isinstance(module, ChebyshevLagrange) and not is_lazy(module.values):
-        assert torch.equal(again.values, module.values)
+    if isinstance(module, ChebyshevLagrange) and not is_lazy(module.heights):
+        assert torch.equal(again.heights, module.heights)
 
 
 def read_formula(text):

@@ -26,6 +26,7 @@ MOST_DEGREE = 100  # the page's own limit, MOST.read in state.js
 MOST_NUMBERS = 400_000  # about 8 MB of page
 TURNED_NAN = "{} keeps no learned activations because that training turned NaN: choose another record"
 OWN = ("chebact.activations", "chebact.networks.", "chebact.basis", "torch.nn.modules.", "torch.nn.parameter")
+PARAMETERS = ("heights", "values")  # what a state calls the heights; the second, before they had that name
 
 
 @dataclass(frozen=True)
@@ -159,8 +160,9 @@ def shapes_of(content: Any, where: str = "") -> Iterator[Shapes]:
         for key, inner in content.items():
             own = f"{where}.{key}" if where else str(key)
             if isinstance(inner, torch.Tensor):
-                if str(key).rpartition(".")[2] == "values" and is_values(inner):
-                    yield shapes_from(own.removesuffix("values").rstrip(".") or "values", inner)
+                last = str(key).rpartition(".")[2]
+                if last in PARAMETERS and is_values(inner):
+                    yield shapes_from(own.removesuffix(last).rstrip(".") or last, inner)
             else:
                 yield from shapes_of(inner, own)
 
@@ -169,11 +171,11 @@ def shapes_in_modules(model: nn.Module, where: str) -> Iterator[Shapes]:
     """The learned activations of a model; weights of Chebyshev polynomials as the heights that they give."""
     for name, module in model.named_modules():
         own = ".".join(part for part in (where, name) if part) or type(module).__name__
-        if isinstance(module, ChebyshevLagrange) and is_values(module.values):
+        if isinstance(module, ChebyshevLagrange) and is_values(module.heights):
             basis = module.basis
-            yield shapes_from(own, module.values, basis.tails, basis.regression_nodes, basis.interval)
-        elif isinstance(module, WeightedChebyshev) and is_values(module.values):
-            yield shapes_from(f"{own} (weighted Chebyshev)", coefficients_to_values(module.values.double()), "none")
+            yield shapes_from(own, module.heights, basis.tails, basis.regression_nodes, basis.interval)
+        elif isinstance(module, WeightedChebyshev) and is_values(module.weights):
+            yield shapes_from(f"{own} (weighted Chebyshev)", coefficients_to_values(module.weights.double()), "none")
 
 
 def is_values(tensor: torch.Tensor) -> bool:
