@@ -12,7 +12,7 @@ from torch import nn
 
 from chebact import ChebyshevLagrange, kernels
 from chebact.functional import chebyshev_lagrange
-from chebact.networks.norm_activation import norm_activation
+from chebact.lab.images.norm_activation import norm_activation
 
 CHANNELS, DEGREE = 48, 3
 ERRORS = (TypeError, ValueError, RuntimeError, NotImplementedError)
