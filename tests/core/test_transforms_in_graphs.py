@@ -1,4 +1,4 @@
-"""torch.func inside torch.compile, lazy modules, strict export, torch.fx, and tensors that are spread over processes."""
+"""torch.func inside torch.compile, lazy modules, strict export, torch.fx, and distributed tensors."""
 
 import copy
 import os
