@@ -12,6 +12,7 @@ import pytest
 import torch
 from torch import nn
 from torch.nn.parameter import is_lazy
+from torch.nn.utils import parametrizations, parametrize
 
 import chebact
 from chebact import ChebyshevLagrange, PrototypeSimilarity, WeightedChebyshev, make_activation
@@ -239,3 +240,72 @@ def test_inplace_tells_autograd_that_the_tensor_changed(kernel):
         filled(ChebyshevLagrange(4, inplace=True))(saved)
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         saved.sum().backward()
+
+
+class Even(nn.Module):
+    def forward(self, heights):
+        return (heights + heights.flip(-1)) / 2
+
+    def right_inverse(self, heights):
+        return heights
+
+
+def test_a_parametrized_shape_is_that_shape_for_good():
+    layer, x = ChebyshevLagrange(8, init="gelu", dtype=torch.float64), drawn(5, 8).double()
+    parametrize.register_parametrization(layer, "heights", Even())
+    torch.testing.assert_close(layer(x), layer(-x), rtol=0, atol=1e-14)
+    optimizer = torch.optim.SGD(chebact.parameter_groups(layer, lr=0.1)[1]["params"], lr=0.1)
+    layer(x).sum().backward()
+    optimizer.step()
+    torch.testing.assert_close(layer(x), layer(-x), rtol=0, atol=1e-14)
+    assert layer.fit_(torch.square)(torch.full((1, 8), 0.5).double())[0, 0].item() == pytest.approx(0.25, abs=0.2)
+    twin = copy.deepcopy(layer)
+    twin.load_state_dict(layer.state_dict())
+    wanted = layer(x).detach()
+    assert torch.equal(twin(x), wanted)
+    parametrize.remove_parametrizations(layer, "heights")
+    assert torch.equal(layer(x), wanted)
+
+
+@pytest.mark.parametrize("name", ["weight_norm", "spectral_norm", "orthogonal"])
+def test_torch_s_own_parametrizations_take_the_heights(name):
+    layer = getattr(parametrizations, name)(filled(ChebyshevLagrange(3)), "heights")
+    layer(drawn(5, 3)).sum().backward()
+    assert all(p.grad is not None for p in layer.parameters())
+    rows = layer.heights.detach()
+    if name == "orthogonal":
+        torch.testing.assert_close(rows @ rows.T, torch.eye(3), rtol=0, atol=1e-5)
+    weighted = getattr(parametrizations, name)(filled(WeightedChebyshev(3)), "weights")
+    assert weighted(drawn(5, 3)).shape == (5, 3)
+
+
+def renamed(state):
+    """A state as it was saved before the parameter was called heights or weights, and before it held the interval."""
+    names = {"heights": "values", "weights": "values"}
+    state = {key: value for key, value in state.items() if not key.endswith("_extra_state")}
+    return {".".join(names.get(part, part) for part in key.split(".")): value for key, value in state.items()}
+
+
+@pytest.mark.filterwarnings("ignore:.*interval and tails:UserWarning")
+@pytest.mark.parametrize("kind", [ChebyshevLagrange, WeightedChebyshev])
+@pytest.mark.parametrize("lazy", [False, True])
+def test_states_saved_under_the_name_values_still_load(kind, lazy):
+    saved = nn.Sequential(nn.Linear(2, 3), filled(kind(3)))
+    again = nn.Sequential(nn.Linear(2, 3), kind(None if lazy else 3))
+    state = renamed(saved.state_dict())
+    assert "1.values" in state
+    assert again.load_state_dict(state, strict=True) == ([], [])
+    assert "1.values" in state  # the caller's own is left alone
+    assert torch.equal(again(drawn(5, 2)), saved(drawn(5, 2)))
+
+
+@pytest.mark.parametrize("kind", [ChebyshevLagrange, WeightedChebyshev])
+def test_models_pickled_under_the_name_values_still_load(kind):
+    module = filled(kind(3))
+    old = module.__reduce_ex__(4)
+    inside = dict(old[2])
+    inside["_parameters"] = {"values": module.learned}
+    again = old[0](*old[1])
+    again.__setstate__(inside)
+    assert torch.equal(again(drawn(5, 3)), module(drawn(5, 3)))
+    assert [name for name, _ in again.named_parameters()] == [kind.parameter_name]
