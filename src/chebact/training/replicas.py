@@ -2,9 +2,10 @@
 
 A replica has its own parameters, its own order of the data, its own loss, and if need be its own data. Nothing flows
 between replicas: the losses are added before the backward pass, so each replica's gradient is that of its own loss,
-and the optimizer must work elementwise (SGD, Adam, AdamW, RMSprop, Adagrad do; LBFGS, and clipping by a norm over all
-replicas, do not). So R replicas together are R runs alone, and one that turns NaN takes only itself along. That holds
-too where the replicas have different numbers of points, as the folds of a cross validation have (`ragged`).
+and the optimizer must work elementwise (SGD, Adam, AdamW, RMSprop, Adagrad do; LBFGS, Adafactor, Muon, and clipping by
+a norm over all replicas do not, and are refused). So R replicas together are R runs alone, and one that turns NaN takes
+only itself along. That holds too where the replicas have different numbers of points, as the folds of a cross
+validation have (`ragged`).
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from torch.optim import Optimizer
 from torch.optim.lr_scheduler import ConstantLR, CosineAnnealingLR, LRScheduler
 
 from chebact.training import fused
+from chebact.training.independence import check_network, check_optimizer, make_generators
 from chebact.training.losses import Loss, absolute_error, cross_entropy, huber_error, per_point, squared_error
 from chebact.training.memory import frozen_garbage
 from chebact.training.optimizers import AdamW, OptimizerFactory, Sgd, make_optimizer, paper_sgd
@@ -68,7 +70,7 @@ def train_replicas_(
     x: Tensor,
     y: Tensor,
     *,
-    order: Sequence[torch.Generator],
+    order: Sequence[torch.Generator | int],
     points: Sequence[int] | None = None,
     weights: Tensor | None = None,
     epochs: int = 300,
@@ -84,7 +86,8 @@ def train_replicas_(
 
     `network` maps (replica, batch, features) to (replica, batch, outputs). `x` is (points, features) when all
     replicas learn from the same data or (replica, points, features) when each has its own; `y` likewise. `order`
-    holds one generator a replica: each shuffles its own data anew every epoch. `loss` gives one number a replica, or
+    holds one seed or generator per replica (`range(4)` for four): each shuffles its own data anew every epoch. `loss`
+    gives one number per replica, or
     one a point (replica, batch), whose mean over a replica's points counts. The last batch of an epoch is smaller when
     the points do not divide. `on_epoch(epoch, losses)` is called after each epoch with the (replica,) mean losses; an
     exception that it raises ends the training.
@@ -104,23 +107,27 @@ def train_replicas_(
     >>> seeded = lambda: [torch.Generator().manual_seed(seed) for seed in range(4)]
     >>> network = ResidualMLP.from_table("relu", 1, replicas=4, generator=seeded())
     >>> x = torch.linspace(-1, 1, 100).unsqueeze(1)
-    >>> run = train_replicas_(network, x, x.abs(), order=seeded(), epochs=20)
+    >>> run = train_replicas_(network, x, x.abs(), order=range(4), epochs=20)
     >>> run.losses.shape, bool((run.losses[-1] < run.losses[0]).all()), run.failed.any().item()
     (torch.Size([20, 4]), True, False)
     """
-    x, y = per_replica(x, len(order), "x"), per_replica(y, len(order), "y")
+    generators = make_generators(order)
+    replicas = len(generators)
+    x, y = per_replica(x, replicas, "x"), per_replica(y, replicas, "y")
     check_sizes(x, y, epochs, batch_size)
     check_choices(schedule_by, trainer)
-    counts = None if points is None else check_points(points, len(order), x.shape[1])
+    check_network(network, replicas)
+    if not isinstance(optimizer, Sgd | AdamW):
+        check_optimizer(optimizer, network, replicas)
+    counts = None if points is None else check_points(points, replicas, x.shape[1])
     importance = None if weights is None else check_weights(weights, x, counts)
     if counts is None and importance is not None:
-        counts = torch.full((len(order),), x.shape[1])
+        counts = torch.full((replicas,), x.shape[1])
     stepper = make_optimizer(optimizer, network)
     steps = -(-(x.shape[1] if counts is None else int(counts.max())) // batch_size)
     scheduler = schedule(stepper, epochs * (1 if schedule_by == "epoch" else steps))
-    task = Task(
-        network, x, y, importance, counts, order, epochs, batch_size, loss, stepper, scheduler, schedule_by == "step"
-    )
+    by_step = schedule_by == "step"
+    task = Task(network, x, y, importance, counts, generators, epochs, batch_size, loss, stepper, scheduler, by_step)
     network.train()
     compiled = None if trainer == "torch" else fused.prepare(task, by_name=trainer == "fused")
     losses = train_by_torch_(task, on_epoch) if compiled is None else compiled.run(on_epoch)
@@ -221,6 +228,8 @@ def predict_replicas(network: nn.Module, x: Tensor, replicas: int, batch_size: i
 
 def per_replica(data: Tensor, replicas: int, name: str) -> Tensor:
     """View data that all replicas share, (points, columns), as (replica, points, columns)."""
+    if not isinstance(data, Tensor):
+        raise TypeError(f"{name} must be a tensor, got {type(data).__name__}; pass torch.as_tensor({name})")
     if data.ndim == 2:
         return data.expand(replicas, *data.shape)
     if data.ndim != 3 or data.shape[0] != replicas:

@@ -75,12 +75,12 @@ class _Elementwise:
 class _Learned:
     def __init__(self, module: Any, plan: Plan) -> None:
         basis: Basis = module.basis
-        self.plan, self.terms, self.rows = plan, basis.degree + 1, module.values.shape[1]
+        self.plan, self.terms, self.rows = plan, basis.degree + 1, module.learned.shape[1]
         constants = table_constants(basis).astype(numpy.float64 if plan.code.double else numpy.float32)
         plan.kept.append(constants)
         self.constants = constants.ctypes.data
         self.choices = (basis.degree, TAILS[basis.tails], int(basis.interval == (-1.0, 1.0)))
-        self.parameter = self.heights = plan.place_of(module.values)
+        self.parameter = self.heights = plan.place_of(module.learned)
         self.gradient = self.parameter + plan.gradients
         self.shared = self.rows != plan.channels
         if self.shared:

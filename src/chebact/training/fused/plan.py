@@ -68,7 +68,7 @@ class Plan:
             self.place(module.weight, *shape, turned=not last)
             self.place(module.bias, 1, self.whole(outputs), turned=False)
         elif isinstance(module, LEARNED):
-            self.place(module.values, module.basis.degree + 1, self.whole(module.values.shape[1]), turned=True)
+            self.place(module.learned, module.basis.degree + 1, self.whole(module.learned.shape[1]), turned=True)
 
     def place(self, parameter: Any, rows: int, columns: int, turned: bool) -> None:
         """The place of one parameter."""

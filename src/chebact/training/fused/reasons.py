@@ -11,16 +11,14 @@ from torch import Tensor, nn
 from chebact import kernels
 from chebact.networks.linear import ReplicaLinear
 from chebact.networks.residual_mlp import ResidualMLP
+from chebact.torch_modes import has_global_hooks, has_hooks, optimizer_has_hooks, tensor_has_hooks
 from chebact.training.fused.activations import activations_in, why_not_activation
 from chebact.training.fused.readings import read_loss, why_not_optimizer
 from chebact.training.losses import cross_entropy
 from chebact.training.task import Task
+from chebact.watchers import watched
 
 __all__ = ["why_not", "why_not_here"]
-
-HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
-PARAMETER_HOOKS = ("_backward_hooks", "_post_accumulate_grad_hooks")
-OPTIMIZER_HOOKS = ("_optimizer_step_pre_hooks", "_optimizer_step_post_hooks")
 
 
 def why_not_here() -> str | None:
@@ -51,8 +49,8 @@ def _reasons(task: Task) -> Iterator[str]:
     if read_loss(loss) is None:
         name = getattr(loss, "__name__", type(loss).__name__)
         yield f"it knows absolute_error, squared_error, huber_error and cross_entropy, and not the loss {name}"
-    if any(getattr(optimizer, name, None) for name in OPTIMIZER_HOOKS):
-        yield "the optimizer has hooks"
+    if optimizer_has_hooks(optimizer):
+        yield "hooks on the optimizer would not be called"
     reason = why_not_optimizer(optimizer)
     if reason is not None:
         yield reason
@@ -64,8 +62,12 @@ def _about_layers(network: ResidualMLP) -> Iterator[str]:
         return
     width = network.first.out_features
     for module in network.modules():
-        if any(getattr(module, name, None) for name in HOOKS):
-            yield f"{type(module).__name__} has hooks"
+        if has_hooks(module) or has_global_hooks():
+            yield "hooks on modules would not be called"
+        if "forward" in vars(module):
+            yield f"{type(module).__name__} has a forward of its own"
+        if id(module) in watched:
+            yield "the inputs of an activation are recorded"
     activations: list[nn.Module] = [network.last_activation]
     layers: list[tuple[Any, int | None, int | None]] = [(network.first, None, width), (network.last, width, None)]
     for block in network.blocks:
@@ -90,8 +92,8 @@ def _about_parameters(network: ResidualMLP) -> Iterator[str]:
     kinds = {(parameter.dtype, parameter.device.type) for parameter in parameters}
     if kinds not in ({(torch.float32, "cpu")}, {(torch.float64, "cpu")}):
         yield "all parameters must be float32 or all float64, on the CPU"
-    if any(getattr(parameter, name, None) for parameter in parameters for name in PARAMETER_HOOKS):
-        yield "a parameter has hooks"
+    if any(tensor_has_hooks(parameter) for parameter in parameters):
+        yield "hooks on parameters would not be called"
     if len(parameters) != sum(len(list(module.parameters(recurse=False))) for module in network.modules()):
         yield "two layers share a parameter"
 
