@@ -15,8 +15,9 @@ from typing import Any
 
 from llvmlite import ir
 from numba import types
-from numba.core import cgutils
 from numba.extending import intrinsic, models, overload, register_model
+
+from chebact.kernels.cpu.vector_code import call_llvm, in_every_lane
 
 WIDTH = 8
 
@@ -173,14 +174,6 @@ def fill(typingctx: Any, start: Any, number: Any) -> Any:
     return kind(start, number), codegen
 
 
-def in_every_lane(builder: Any, number: Any, width: int) -> Any:
-    """An LLVM number as a vector of `width` times the same."""
-    vector = ir.VectorType(number.type, width)
-    first = builder.insert_element(ir.Constant(vector, ir.Undefined), number, ir.Constant(ir.IntType(32), 0))
-    zeros = ir.Constant(ir.VectorType(ir.IntType(32), width), [0] * width)
-    return builder.shuffle_vector(first, ir.Constant(vector, ir.Undefined), zeros)
-
-
 @intrinsic
 def pack(typingctx: Any, a: Any, b: Any, c: Any, d: Any, e: Any, f: Any, g: Any, h: Any) -> Any:
     """Eight numbers as lanes."""
@@ -230,15 +223,6 @@ def lane(typingctx: Any, vector: Any, index: Any) -> Any:
 def _llvm_function(name: str) -> Any:
     """Code that calls one of LLVM's own functions of numbers of one type."""
     return lambda context, builder, signature, args: call_llvm(builder, name, args)
-
-
-def call_llvm(builder: Any, name: str, args: Any) -> Any:
-    """One of LLVM's own functions of numbers of one type, or of vectors of them."""
-    kind = args[0].type
-    number = kind.element if isinstance(kind, ir.VectorType) else kind
-    suffix = (f".v{kind.count}" if number is not kind else ".") + ("f32" if number == ir.FloatType() else "f64")
-    function_type = ir.FunctionType(kind, [kind] * len(args))
-    return builder.call(cgutils.get_or_insert_function(builder.module, function_type, f"llvm.{name}{suffix}"), args)
 
 
 @intrinsic

@@ -13,13 +13,21 @@ def native_lanes() -> int:
     >>> native_lanes() in WIDTHS
     True
     """
-    asked = os.environ.get("CHEBACT_LANES")
-    if asked:
-        if asked not in map(str, WIDTHS):
-            raise ValueError(f"CHEBACT_LANES must be one of {', '.join(map(str, WIDTHS))}, got {asked!r}; or unset it")
-        return int(asked)
+    asked = asked_lanes()
+    if asked is not None:
+        return asked
     features = _target_features()
     return 16 if "+avx512f" in features else 8 if "+avx" in features else 4
+
+
+def asked_lanes() -> int | None:
+    """What `CHEBACT_LANES` asks for, or None."""
+    asked = os.environ.get("CHEBACT_LANES")
+    if not asked:
+        return None
+    if asked not in map(str, WIDTHS):
+        raise ValueError(f"CHEBACT_LANES must be one of {', '.join(map(str, WIDTHS))}, got {asked!r}; or unset it")
+    return int(asked)
 
 
 def has_many_registers() -> bool:

@@ -7,9 +7,10 @@ nearest caches. `why_not` says what it does not serve; `train_replicas_` asks it
 from __future__ import annotations
 
 import logging
+import time
 from typing import TYPE_CHECKING
 
-from chebact.training.fused.reasons import why_not, why_not_here
+from chebact.training.fused.reasons import is_slower, why_not, why_not_here
 from chebact.training.task import Task
 
 if TYPE_CHECKING:
@@ -25,17 +26,24 @@ class TrainerUnavailableError(RuntimeError):
 
 
 def prepare(task: Task, *, by_name: bool) -> Trainer | None:
-    """The trainer of a task, compiled, or None where it cannot do it; asked for by name it raises its reason."""
+    """The trainer of a task, compiled, or None where torch is to train; asked for by name it raises its reason."""
     reason = why_not(task)
+    if reason is None and not by_name and is_slower(task):
+        reason = "its matrices are so large that torch is faster"
     if reason is not None:
         if by_name:
             raise TrainerUnavailableError(f"the fused trainer was asked for and cannot do this training: {reason}")
         _log.debug("torch trains, since of the fused trainer: %s", reason)
         return None
     try:
+        start = time.perf_counter()
         from chebact.training.fused.run import Trainer
 
-        return Trainer(task)
+        trainer = Trainer(task)
+        seconds = time.perf_counter() - start
+        if seconds > 0.5:  # from the disk it takes a fraction of that
+            _log.info("compiled the fused trainer for this kind of network in %.1f s; it is kept on disk", seconds)
+        return trainer
     except Exception as error:  # as with a kernel: what goes wrong on this machine must not stop a training
         if by_name:
             raise

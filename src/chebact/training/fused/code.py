@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-import time
 import zlib
 from dataclasses import dataclass
 from functools import lru_cache
@@ -13,8 +11,6 @@ from typing import Any
 
 __all__ = ["Code"]
 
-_log = logging.getLogger("chebact")
-
 
 @dataclass(frozen=True)
 class Code:
@@ -22,6 +18,8 @@ class Code:
 
     double: bool
     lanes: int
+    tall: bool
+    """Whether there are registers for tall tiles of products."""
 
     def function(self, module: str, name: str, *choices: int | float, maker: str = "programs") -> Any:
         """The C function `name` that `maker` of ops/`module` makes for these choices."""
@@ -34,20 +32,18 @@ def _compiled(module: str, maker: str, name: str, double: bool, lanes: int, choi
 
     programs = getattr(import_module(f"chebact.training.fused.ops.{module}"), maker)
     function = programs(float64 if double else float32, lanes, _edition(), *choices)[name]
-    signature, start = types.void(*[types.int64] * function.__code__.co_argcount), time.perf_counter()
+    signature = types.void(*[types.int64] * function.__code__.co_argcount)
     try:
-        found = cfunc(signature, cache=True)(function)
+        return cfunc(signature, cache=True)(function)
     except Exception:  # no folder for the cache can be written, or what lies there is broken
-        found = cfunc(signature)(function)
-    if time.perf_counter() - start > 0.2:  # from the disk it takes a few milliseconds
-        _log.info("compiled %s.%s for the fused trainer in %.1f s", module, name, time.perf_counter() - start)
-    return found
+        return cfunc(signature)(function)
 
 
 @lru_cache(maxsize=1)
 def _edition() -> int:
     """A number that changes with the source of the operations: Numba itself watches one file per function."""
-    from chebact.kernels.cpu import lanes
+    from chebact.kernels.cpu import lanes, vector_code
 
-    sources = [*sorted((Path(__file__).parent / "ops").glob("*.py")), Path(lanes.__file__)]
+    below = [Path(str(module.__file__)) for module in (lanes, vector_code)]
+    sources = [*sorted((Path(__file__).parent / "ops").glob("*.py")), *below]
     return zlib.crc32(b"".join(source.read_bytes() for source in sources))

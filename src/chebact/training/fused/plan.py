@@ -203,7 +203,8 @@ class Plan:
         rows, rows), other (place, stride of rows, 1 where all is halved).
         """
         plus = (self.zeros, 0, 0) if other is None else other
-        self.emit("linear", "multiply", *left, *right, first, *plus, out, rows, self.width)
+        numbers = (*left, *right, first, *plus, out, rows, self.width)
+        self.emit("linear", "multiply", *numbers, choices=(int(self.code.tall),), maker="product_programs")
 
     def emit_optimizer(self, stepper: Stepper) -> None:
         """One operation for each run of parameters of one group."""

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from chebact import kernels
+from chebact.kernels.cpu.registers import asked_lanes
 from chebact.networks.linear import ReplicaLinear
 from chebact.networks.residual_mlp import ResidualMLP
 from chebact.torch_modes import has_global_hooks, has_hooks, optimizer_has_hooks, tensor_has_hooks
@@ -18,17 +19,28 @@ from chebact.training.losses import cross_entropy
 from chebact.training.task import Task
 from chebact.watchers import watched
 
-__all__ = ["why_not", "why_not_here"]
+__all__ = ["is_slower", "why_not", "why_not_here"]
+
+LARGE, LARGEST = 1 << 24, 1 << 27  # parameters of a replica times points of a batch
 
 
 def why_not_here() -> str | None:
     """Why it cannot run on this machine or as things are set now, or None."""
+    asked_lanes()  # a wrong name is an error and no reason
     asked = kernels.asked_for()
     if asked is not None:
         return f"the kernel {asked!r} was asked for by name, and it uses none"
     if torch.is_autocast_enabled("cpu"):
         return "autocast is on, and it computes in the type of the parameters"
     return kernels.why_not("cpu", torch.device("cpu"))
+
+
+def is_slower(task: Task) -> bool:
+    """Whether torch is likely to be faster: matrices so large that it divides one product among threads, or that they
+    leave the nearer caches however they are cut.
+    """
+    work = sum(parameter[0].numel() for parameter in task.network.parameters()) * task.batch_size
+    return work > LARGEST or (work > LARGE and len(task.order) < torch.get_num_threads())
 
 
 def why_not(task: Task) -> str | None:
@@ -81,7 +93,11 @@ def _about_layers(network: ResidualMLP) -> Iterator[str]:
             yield "every linear layer must be a ReplicaLinear with replicas"
         elif inputs not in (None, layer.in_features) or outputs not in (None, layer.out_features):
             yield f"the layers between must have the network's width, {width}"
-    for activation in (part for each in activations for part in activations_in(each)):
+    parts = [part for each in activations for part in activations_in(each)]
+    learned = [part for part in parts if any(True for _ in part.parameters())] + [layer for layer, _, _ in layers]
+    if len({id(part) for part in learned}) < len(learned):
+        yield "two layers share a parameter"
+    for activation in parts:
         reason = why_not_activation(activation, width)
         if reason is not None:
             yield reason

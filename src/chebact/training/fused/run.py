@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from chebact.kernels.cpu.registers import native_lanes
+from chebact.kernels.cpu.registers import has_many_registers, native_lanes
 from chebact.kernels.cpu.threads import Program, available_threads
 from chebact.networks.residual_mlp import ResidualMLP
 from chebact.training.fused.code import Code
@@ -38,7 +38,7 @@ class Trainer:
         assert isinstance(network, ResidualMLP)
         assert loss is not None
         self.task, self.counts, replicas, dtype = task, counts, len(counts), task.x.dtype
-        code = Code(dtype == torch.float64, native_lanes() * 4 // dtype.itemsize)
+        code = Code(dtype == torch.float64, native_lanes() * 4 // dtype.itemsize, has_many_registers())
         stepper = Stepper(task.optimizer)
         self.plan = Plan(network, task.batch_size, loss, stepper, code)
         self.program = Program(code.function("driver", "train"))

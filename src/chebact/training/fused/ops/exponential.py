@@ -9,7 +9,8 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from chebact.kernels.cpu.lanes import call_llvm, choose, fill, in_every_lane, is_negative, less, magnitude
+from chebact.kernels.cpu.lanes import choose, fill, is_negative, less, magnitude
+from chebact.kernels.cpu.vector_code import call_llvm, in_every_lane
 from chebact.training.fused.ops.jit import jit
 
 TERMS = {32: 8, 64: 14}  # of the series of exp(r) - 1 for |r| <= log(2) / 2

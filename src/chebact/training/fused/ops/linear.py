@@ -44,21 +44,8 @@ def dots(x, w, count, inputs, outputs, bias, out):
 def programs(dtype: Any, lanes: int, edition: int) -> dict[str, Any]:
     """The C functions for one type and width; `edition` changes with the source."""
 
-    def multiply(record: Any, context: Any) -> None:
-        edition  # noqa: B018  # a mention makes it part of the key that the compiled code is kept under
-        op, worker = pointer(record, int64), pointer(context, int64)
-        arena = wide_pointer(load_one(worker, ARENA), dtype, lanes)
-        left, left_row, left_step = moved(arena, load_one(op, 1)), load_one(op, 2), load_one(op, 3)
-        right, right_step, count = moved(arena, load_one(op, 4)), load_one(op, 5), load_one(op, 6)
-        first, other, other_row = moved(arena, load_one(op, 7)), moved(arena, load_one(op, 8)), load_one(op, 9)
-        scale = dtype(0.5) if load_one(op, 10) else dtype(1)
-        out, rows, columns = moved(arena, load_one(op, 11)), load_one(op, 12), load_one(op, 13)
-        batch = load_one(worker, COUNT)
-        count, rows = batch if count < 0 else count, batch if rows < 0 else rows
-        product(left, left_row, left_step, right, right_step, count, first, other, other_row, scale, out, rows, columns)
-
     def turn(record: Any, context: Any) -> None:
-        edition  # noqa: B018
+        edition  # noqa: B018  # a mention makes it part of the key that the compiled code is kept under
         op = pointer(record, int64)
         arena = wide_pointer(load_one(pointer(context, int64), ARENA), dtype, lanes)
         source, rows, columns = moved(arena, load_one(op, 1)), load_one(op, 2), load_one(op, 3)
@@ -104,10 +91,29 @@ def programs(dtype: Any, lanes: int, edition: int) -> dict[str, Any]:
             store(x, i, half * load(x, i))
 
     return {
-        "multiply": multiply,
         "halve": halve,
         "turn": turn,
         "add_rows": add_rows,
         "multiply_last": multiply_last,
         "add_last_rows": add_last_rows,
     }
+
+
+def product_programs(dtype: Any, lanes: int, edition: int, tall: int) -> dict[str, Any]:
+    """The C function of a product; `tall` is 1 where there are registers for tiles of eight rows."""
+
+    def multiply(record: Any, context: Any) -> None:
+        edition  # noqa: B018
+        op, worker = pointer(record, int64), pointer(context, int64)
+        arena = wide_pointer(load_one(worker, ARENA), dtype, lanes)
+        left, left_row, left_step = moved(arena, load_one(op, 1)), load_one(op, 2), load_one(op, 3)
+        right, right_step, count = moved(arena, load_one(op, 4)), load_one(op, 5), load_one(op, 6)
+        first, other, other_row = moved(arena, load_one(op, 7)), moved(arena, load_one(op, 8)), load_one(op, 9)
+        scale = dtype(0.5) if load_one(op, 10) else dtype(1)
+        out, rows, columns = moved(arena, load_one(op, 11)), load_one(op, 12), load_one(op, 13)
+        batch = load_one(worker, COUNT)
+        count, rows = batch if count < 0 else count, batch if rows < 0 else rows
+        factors = (left, left_row, left_step, right, right_step, count)
+        product(tall, factors, first, other, other_row, scale, out, rows, columns)
+
+    return {"multiply": multiply}

@@ -14,7 +14,8 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from chebact.basis import POWER_DEGREE
-from chebact.kernels.cpu.lanes import Lanes, call_llvm, in_every_lane
+from chebact.kernels.cpu.lanes import Lanes
+from chebact.kernels.cpu.vector_code import call_llvm, in_every_lane
 
 
 @intrinsic(prefer_literal=True)

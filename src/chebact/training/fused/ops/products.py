@@ -15,7 +15,8 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from chebact.kernels.cpu.lanes import call_llvm, in_every_lane, moved, width_of
+from chebact.kernels.cpu.lanes import moved, width_of
+from chebact.kernels.cpu.vector_code import call_llvm, in_every_lane
 from chebact.training.fused.ops.jit import jit
 
 
@@ -99,8 +100,13 @@ def tile(
 
 
 @jit
-def product(left, left_row, left_step, right, right_step, count, first, other, other_row, scale, out, rows, columns):
-    """The product of `rows` rows of `columns` numbers (whole vectors), tile by tile; rows of out have no gaps."""
+def product(tall, factors, first, other, other_row, scale, out, rows, columns):
+    """The product of `rows` rows of `columns` numbers (whole vectors), tile by tile; rows of out have no gaps.
+
+    `factors` are left, the strides of its rows and columns, right, the stride of its rows, and how many those are;
+    `tall` is 1 where there are registers for tiles of eight rows.
+    """
+    left, left_row, left_step, right, right_step, count = factors
     width = width_of(left)
     column = 0
     while column < columns:
@@ -113,15 +119,15 @@ def product(left, left_row, left_step, right, right_step, count, first, other, o
             o = moved(other, row * other_row + column)
             y = moved(out, row * columns + column)
             row += strip(
-                two, rows - row, x, left_row, left_step, r, right_step, count, f, o, other_row, scale, y, columns
+                tall, two, rows - row, x, left_row, left_step, r, right_step, count, f, o, other_row, scale, y, columns
             )
         column += 2 * width if two else width
 
 
 @jit
-def strip(two, rows, x, x_row, x_step, r, r_step, count, f, o, o_row, scale, y, y_row):
+def strip(tall, two, rows, x, x_row, x_step, r, r_step, count, f, o, o_row, scale, y, y_row):
     """One tile, as high as the rows allow; its height."""
-    if rows >= 8:
+    if rows >= 8 and tall == 1:
         if two:
             tile(8, 2, x, x_row, x_step, r, r_step, count, f, o, o_row, scale, y, y_row)
         else:
