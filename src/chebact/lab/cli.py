@@ -32,14 +32,14 @@ app.command(data)
 TRAIN = "Train what is missing of the synthetic experiment. Stop it at any moment; the same command goes on from there."
 run.command("chebact.lab.synthetic.commands:run", name="synthetic", help=TRAIN)
 report.command(
-    "chebact.lab.synthetic.commands:report",
+    "chebact.lab.synthetic.report_command:report",
     name="synthetic",
     help="The synthetic tables, each cell beside the published one, and the page with the figures.",
 )
 report.command("chebact.lab.commands.report:everything", name="all", help="The page of all experiments.")
 report.command("chebact.lab.commands.report:pictures", name="pictures", help="The pictures of the README.")
 run.command("chebact.lab.images.commands:run", name="images")
-report.command("chebact.lab.images.commands:report", name="images")
+report.command("chebact.lab.images.report_command:report", name="images")
 data.command("chebact.lab.images.data_commands:fetch", name="fetch")
 data.command("chebact.lab.images.data_commands:show", name="list")
 run.command(
@@ -48,7 +48,7 @@ run.command(
     help="Train what is missing of the clinical experiment, on generated data or on your own table of recordings.",
 )
 report.command(
-    "chebact.lab.clinical.commands:report",
+    "chebact.lab.clinical.report_command:report",
     name="clinical",
     help="The clinical tables, with the tests between models, and the page.",
 )

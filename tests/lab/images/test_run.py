@@ -13,10 +13,10 @@ from chebact.lab import LabError
 from chebact.lab.cli import run_command
 from chebact.lab.images.capture import capture
 from chebact.lab.images.checkpoint import checkpoints
-from chebact.lab.images.commands import save_captures
 from chebact.lab.images.figure_files import draw_curves
 from chebact.lab.images.network import ShakeShakeResNet
 from chebact.lab.images.published import IMAGES
+from chebact.lab.images.report_command import save_captures
 from chebact.lab.images.rows import as_json, kruskal_wallis, rows_of
 from chebact.lab.images.run import ImageCohort, run_images
 from chebact.lab.images.tables import as_markdown
@@ -169,7 +169,7 @@ def test_curves_have_gaps_where_a_loss_was_not_finite():
 
 
 def test_captures_of_records_alike_in_name_are_all_kept(tmp_path, monkeypatch):
-    monkeypatch.setattr("chebact.lab.images.commands.draw_captures", lambda record, kind: b"a picture")
+    monkeypatch.setattr("chebact.lab.images.report_command.draw_captures", lambda record, kind: b"a picture")
     save_captures([made_record("relu", [0.5])] * 2, tmp_path)
     names = ["cifar10-relu-100-epochs-2.png", "cifar10-relu-100-epochs.png"]
     assert sorted(path.name for path in tmp_path.iterdir()) == names

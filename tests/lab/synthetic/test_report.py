@@ -15,9 +15,9 @@ from chebact.lab.cli import run_command
 from chebact.lab.page.documents import filled, update_document
 from chebact.lab.store import Record, records_under, write_record
 from chebact.lab.synthetic.agreement import agreement_of
-from chebact.lab.synthetic.commands import sections_of
 from chebact.lab.synthetic.explanations import as_lines
 from chebact.lab.synthetic.published import COLUMNS, SYNTHETIC, published
+from chebact.lab.synthetic.report_command import sections_of
 from chebact.lab.synthetic.rows import Row, as_csv, as_json, marks, rows_of, tables_of
 from chebact.lab.synthetic.tables import as_markdown
 from chebact.networks import ARCHITECTURES
