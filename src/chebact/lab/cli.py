@@ -9,6 +9,7 @@ from pathlib import Path
 from cyclopts import App, CycloptsError, UnusedCliTokensError
 
 from chebact.lab import LabError
+from chebact.lab.experiments import EXPERIMENTS
 from chebact.lab.stopping import Stopped, stop_by_exception
 
 __all__ = ["app", "run_command"]
@@ -29,34 +30,20 @@ app.command(bench)
 data = App(name="data", help="Fetch the image sets, and show which of them are there.")
 app.command(data)
 
-TRAIN = "Train what is missing of the synthetic experiment. Stop it at any moment; the same command goes on from there."
-run.command("chebact.lab.synthetic.commands:run", name="synthetic", help=TRAIN)
-report.command(
-    "chebact.lab.synthetic.report_command:report",
-    name="synthetic",
-    help="The synthetic tables, each cell beside the published one, and the page with the figures.",
-)
+for row in EXPERIMENTS.values():
+    run.command(row.run, name=row.name, help=row.trains)
+    report.command(row.report, name=row.name, help=row.shows)
 report.command("chebact.lab.commands.report:everything", name="all", help="The page of all experiments.")
 report.command("chebact.lab.commands.report:pictures", name="pictures", help="The pictures of the README.")
-run.command("chebact.lab.images.commands:run", name="images")
-report.command("chebact.lab.images.report_command:report", name="images")
-data.command("chebact.lab.images.data_commands:fetch", name="fetch")
-data.command("chebact.lab.images.data_commands:show", name="list")
-run.command(
-    "chebact.lab.clinical.commands:run",
-    name="clinical",
-    help="Train what is missing of the clinical experiment, on generated data or on your own table of recordings.",
-)
-report.command(
-    "chebact.lab.clinical.report_command:report",
-    name="clinical",
-    help="The clinical tables, with the tests between models, and the page.",
-)
+data.command("chebact.lab.images.data_commands:fetch", name="fetch", help="Bring an image set into the data folder.")
+data.command("chebact.lab.images.data_commands:show", name="list", help="The image sets, and which of them are there.")
+bench.command("chebact.lab.bench.commands:ops", name="ops", help="Time single activations against ReLU.")
+bench.command("chebact.lab.bench.commands:page", name="page", help="Show what was measured, as tables and pictures.")
 app.command(
-    "chebact.lab.synthetic.commands:reproduce", name="reproduce", help="Train the synthetic tables anew and show them."
+    "chebact.lab.synthetic.commands:reproduce",
+    name="reproduce",
+    help="Train the synthetic tables again and show them beside the paper's.",
 )
-bench.command("chebact.lab.bench.commands:ops", name="ops")
-bench.command("chebact.lab.bench.commands:page", name="page")
 app.command(
     "chebact.lab.commands.kernels:show", name="kernels", help="Show every kernel: whether it runs here, and why not."
 )
