@@ -55,8 +55,6 @@ KNOWN_EXCEPTIONS = [
     ("lab.page.page", "lab.clinical.section"),
     ("lab.page.page", "lab.images.section"),
     ("lab.page.page", "lab.synthetic.section"),
-    ("lab.page.rerun", "lab.clinical.table"),
-    ("lab.page.rerun", "lab.images.sets"),
     ("lab.page.results", "lab.bench.files"),
     ("lab.page.results", "lab.bench.ops"),
     ("lab.page.theory_figures", "lab.synthetic.figures"),

@@ -33,7 +33,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         Experiment(
             "synthetic",
             "Synthetic functions",
-            "chebact.lab.synthetic.cohort:SyntheticCohort",
+            "chebact.lab.synthetic.spec:spec_of",
             "chebact.lab.synthetic.commands:run",
             "chebact.lab.synthetic.report_command:report",
             "chebact.lab.synthetic.section:synthetic_section",
@@ -44,7 +44,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         Experiment(
             "clinical",
             "Voice recordings",
-            "chebact.lab.clinical.spec:NetworkCohort",
+            "chebact.lab.clinical.spec:spec_of",
             "chebact.lab.clinical.commands:run",
             "chebact.lab.clinical.report_command:report",
             "chebact.lab.clinical.section:clinical_section",
@@ -55,7 +55,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         Experiment(
             "images",
             "Images",
-            "chebact.lab.images.run:ImageCohort",
+            "chebact.lab.images.spec:spec_of",
             "chebact.lab.images.commands:run",
             "chebact.lab.images.report_command:report",
             "chebact.lab.images.section:images_section",

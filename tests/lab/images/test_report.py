@@ -1,6 +1,5 @@
 """Image records on the page and in the playground: figures of single units, colours beside the paper, commands."""
 
-import inspect
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,21 +11,20 @@ import chebact
 from chebact import ChebyshevLagrange
 from chebact.lab import LabError
 from chebact.lab.cli import run_command
-from chebact.lab.clinical import commands as clinical
-from chebact.lab.images import commands as images
+from chebact.lab.clinical.spec import rerun_commands as clinical_commands
 from chebact.lab.images.checkpoint import save_checkpoint
 from chebact.lab.images.rows import rows_of
-from chebact.lab.images.run import ImageCohort
 from chebact.lab.images.section import images_section, parity
+from chebact.lab.images.spec import ImageSpec
+from chebact.lab.images.spec import rerun_commands as image_commands
 from chebact.lab.images.tables import cells
-from chebact.lab.page import rerun as again
 from chebact.lab.page.document import Commands, Missing, Table, pictures_in
 from chebact.lab.page.page import as_html, sections_of
 from chebact.lab.page.results import Results
 from chebact.lab.play.shapes import shapes_in_model, shapes_in_record
 from chebact.lab.spec import as_plain
 from chebact.lab.store import Record, write_record
-from chebact.lab.synthetic import commands as synthetic
+from chebact.lab.synthetic.spec import rerun_commands as synthetic_commands
 
 HEIGHTS = [0.5, 0.25, -0.125, 1.0]
 
@@ -44,7 +42,7 @@ def unit(convolution, number, values):
 
 
 def record(activation="cl-extrapolate", dataset="digits", accuracies=(0.9,), captured=True, **choices):
-    cohort = ImageCohort(dataset, activation, **{"seeds": len(accuracies), "epochs": 2, "subset": 64, **choices})
+    cohort = ImageSpec(dataset, activation, **{"seeds": len(accuracies), "epochs": 2, "subset": 64, **choices})
     learned = activation.startswith("cl")
     curves = {"test_accuracy": [0.5, 0.9], "train_loss": [1.0, 0.5], "test_loss": [1.0, 0.5]}
     seeds = [{"seed": s, "accuracy": a, "nan": a is None, "curves": curves} for s, a in enumerate(accuracies)]
@@ -147,11 +145,11 @@ def test_accuracies_of_shorter_runs_are_not_compared():
 
 
 def test_the_commands_make_the_same_records_again():
-    found = again.image_commands([record(), record("relu"), record(dataset="cifar10", shake=False, where=(12, 13))])
+    found = image_commands([record(), record("relu"), record(dataset="cifar10", shake=False, where=(12, 13))])
     assert found == [
-        "chebact run images --dataset digits --epochs 2 --seeds 1 --subset 64",
-        "chebact run images --dataset cifar10 --epochs 2 --seeds 1 --subset 64 --where 12 13 --no-shake"
-        " --activation cl-extrapolate",
+        "chebact run images --datasets digits --epochs 2 --seeds 1 --subset 64",
+        "chebact run images --datasets cifar10 --epochs 2 --seeds 1 --subset 64 --where 12 13 --no-shake"
+        " --models cl-extrapolate",
     ]
     (shown,) = blocks_of(section_of(record(captured=False), record("relu", captured=False)), Commands)
     assert shown.lines == (found[0], "chebact report images")
@@ -162,24 +160,13 @@ def test_the_clinical_and_synthetic_commands_name_what_is_unusual():
     spec |= {"folds": 10, "epochs": 300, "shortcut": "average"}
     made = {**spec, "generated": True, "data": "generated", "choice": "boruta on generated-choice", "seeds": 30}
     own = {**spec, "data": "voices", "choice": "boruta in folds, 150 trees, 100 rounds", "labels": "shuffled"}
-    assert again.clinical_commands([made, spec, spec, own]) == [
+    assert clinical_commands([made, spec, spec, own]) == [
         "chebact run clinical",
         "chebact run clinical --data FILE.csv --preset parkinson-multiple --seeds 10",
         "chebact run clinical --data voices.csv ... --select folds --seeds 10 --labels shuffled",
     ]
     short = [Record("synthetic", {"recipes": "paper", "noise": 0.01, "seeds": 3, "epochs": 300}, {}, {}, {})]
-    assert again.synthetic_commands(short) == ["chebact run synthetic --recipes paper --seeds 3 --noise 0.01"]
-
-
-@pytest.mark.parametrize(
-    ("usual", "takes"), [(again.SYNTHETIC, synthetic.run), (again.CLINICAL, clinical.run), (again.IMAGES, None)]
-)
-def test_the_usual_choices_are_those_of_the_commands(usual, takes):
-    if takes is None:
-        defaults = {name: getattr(images.DEFAULT, name) for name in usual}
-    else:
-        defaults = {name: inspect.signature(takes).parameters[name].default for name in usual}
-    assert {name: list(value) if isinstance(value, tuple) else value for name, value in defaults.items()} == usual
+    assert synthetic_commands(short) == ["chebact run synthetic --recipe paper --seeds 3 --noise 0.01"]
 
 
 def test_names_of_activations_cannot_write_into_the_page():

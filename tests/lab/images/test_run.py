@@ -18,13 +18,14 @@ from chebact.lab.images.network import ShakeShakeResNet
 from chebact.lab.images.published import IMAGES
 from chebact.lab.images.report_command import save_captures
 from chebact.lab.images.rows import as_json, kruskal_wallis, rows_of
-from chebact.lab.images.run import ImageCohort, run_images
+from chebact.lab.images.run import run_images
+from chebact.lab.images.spec import ImageSpec
 from chebact.lab.images.tables import as_markdown
 from chebact.lab.stats import summarize
 from chebact.lab.store import Record, read_record, records_under
 
 ROOT = Path(__file__).parents[3]
-COHORT = ImageCohort("digits", "cl-extrapolate", seeds=1, epochs=2, subset=64)
+COHORT = ImageSpec("digits", "cl-extrapolate", seeds=1, epochs=2, subset=64)
 
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -55,7 +56,7 @@ def test_the_command_writes_a_record_that_the_report_shows(tmp_path, capsys):
     assert run_command([*arguments, "--batch-size", "32"]) == 2
     message = capsys.readouterr().err
     assert "batch_size is 128 there and 32 here" in message
-    assert "with --output" in message
+    assert "with --results" in message
 
 
 def check_report(output, folder, capsys):
@@ -124,7 +125,7 @@ def test_a_damaged_checkpoint_stops_the_run_and_the_one_before_takes_over(tmp_pa
         (["--activation", "swish"], "unknown activation 'swish'"),
         (["--epochs", "0"], "epochs must be an integer from 1 to 1000000, got 0"),
         (["--subset", "-1"], "subset must be an integer from 1 to 1000000, got -1"),
-        (["--subset", "1438"], "subset must be at most 1437, the training images of digits; got 1438"),
+        (["--subset", "1438"], "subset must be at most 1437, the training images of digits, got 1438"),
         (["--where"], "where must name one convolution at least"),
         (["--learning-rate", "nan"], "learning_rate must be a finite number"),
         (["--where", "1"], "where must name convolutions from 2 to 13; got 1"),
@@ -148,7 +149,7 @@ def test_a_folder_that_cannot_be_written_is_found_out_before_the_training(tmp_pa
     assert run_command(["run", "images", "--subset", "64", "--output", str(tmp_path / "file")]) == 2
     message = capsys.readouterr().err.strip().splitlines()[-1]
     assert message.startswith(f"chebact: cannot write into {tmp_path / 'file' / 'digits'}: ")
-    assert message.endswith("choose another with --output")
+    assert message.endswith("choose another with --results")
 
 
 def test_two_processes_do_not_train_the_same_in_one_folder(tmp_path, capsys):
@@ -196,7 +197,7 @@ def test_the_specs_words_decide_the_randomness():
 
 def test_the_form_settles_which_stages_shake():
     for form, stages in (("paper", {0, 1, 2}), ("released", {1, 2})):
-        network = ImageCohort("cifar10", "relu", form=form).network(0)
+        network = ImageSpec("cifar10", "relu", form=form).network(0)
         assert {index // 2 for index, block in enumerate(network.blocks) if block.shake} == stages
 
 
@@ -286,6 +287,6 @@ def test_the_documents_show_the_records_and_nothing_else():
 
 def test_a_spec_that_cannot_be():
     with pytest.raises(LabError, match="unknown precision"):
-        ImageCohort("digits", "relu", precision="float16")
+        ImageSpec("digits", "relu", precision="float16")
     with pytest.raises(LabError, match="unknown form of the network"):
-        ImageCohort("digits", "relu", form="other")
+        ImageSpec("digits", "relu", form="other")

@@ -23,7 +23,7 @@ from chebact.lab.bench.ops import CASES, Contender, Row, contenders, measure
 from chebact.lab.bench.page import as_markdown, as_short, as_table, sizes
 from chebact.lab.bench.peers import PEERS, found_peers, peer_versions
 from chebact.lab.bench.plot import draw, image_kind
-from chebact.lab.commands.options import Several
+from chebact.lab.options import Several
 from chebact.lab.output import save, wide_console
 from chebact.lab.page.documents import update_document
 from chebact.lab.stopping import Stopped

@@ -1,4 +1,4 @@
-"""The commands of the clinical experiment."""
+"""The command that trains the clinical experiment."""
 
 from __future__ import annotations
 
@@ -6,102 +6,61 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
-from cyclopts import Parameter
 from rich.console import Console
 
 from chebact.lab import LabError
-from chebact.lab.clinical.baselines import BASELINES, MAJORITY
-from chebact.lab.clinical.input import GENERATED, TableOptions, tables_asked
+from chebact.lab.clinical.input import TableOptions, tables_asked
 from chebact.lab.clinical.rows import rows_of
-from chebact.lab.clinical.run import CHOICE, MODELS, ClinicalRequest, run_clinical
-from chebact.lab.clinical.spec import Labels, Shortcut
+from chebact.lab.clinical.run import CHOICE, NAME, ClinicalRequest, run_clinical
+from chebact.lab.clinical.spec import ClinicalSettings
 from chebact.lab.clinical.table import DataError
-from chebact.lab.commands.options import Several, Whole
-from chebact.lab.progress import show_progress
+from chebact.lab.commands.run import Workers, train
+from chebact.lab.options import Flat
+from chebact.lab.progress import tell
+from chebact.lab.spec import parts_of
 from chebact.lab.store import Record
-from chebact.lab.workers import check_workers
 
 __all__ = ["run"]
 
-RESULTS = Path("results/clinical")
-USUAL = tuple(name for name in BASELINES if name != MAJORITY)
+GENERATED, USUAL, MACHINE = TableOptions(), ClinicalSettings(), Workers()
 
 
 def run(
     *,
-    table: Annotated[TableOptions, Parameter(name="*")] = GENERATED,
-    models: Annotated[tuple[str, ...], Several] = MODELS,
-    baselines: Annotated[tuple[str, ...], Several] = USUAL,
-    widths: Annotated[tuple[Whole, ...], Several] = (32, 64),
-    seeds: Whole = 30,
-    folds: Whole = 10,
-    shortcut: Shortcut = "average",
-    labels: Labels = "true",
-    epochs: Whole = 300,
-    trees: Whole = 150,
-    rounds: Whole = 100,
-    results: Path = RESULTS,
-    workers: Whole | None = None,
-    dask: str | None = None,
+    table: Annotated[TableOptions, Flat] = GENERATED,
+    settings: Annotated[ClinicalSettings, Flat] = USUAL,
+    results: Path = Path("results/clinical"),
+    machine: Annotated[Workers, Flat] = MACHINE,
 ) -> None:
     """Train what is missing in the results folder. Stop it at any moment; the same command goes on from there.
 
     Parameters
     ----------
-    models
-        1-class, and activations of the table; or the word none.
-    baselines
-        Of scikit-learn's models: logistic, svm, forest, boosting; or the word none.
-    widths
-        Widths of the networks.
-    seeds
-        Draws of the folds.
-    folds
-        Parts that the subjects are split in.
-    shortcut
-        Whether a block is averaged with its input, as in the paper, or added to it, as in the released code.
-    labels
-        true; or shuffled by subject: balanced accuracy is then 50 % unless there is a leak.
-    epochs
-        Passes over the data.
-    trees
-        Trees of Boruta's forest.
-    rounds
-        Rounds of Boruta at the most.
     results
         Folder of the records.
-    workers
-        Processes of one thread each; as many as there are cores by default.
-    dask
-        Address of a Dask scheduler whose workers are to do the training.
     """
-    check_workers(workers, dask)
-    networks, others = (tuple(each for each in names if each != "none") for names in (models, baselines))
-    settings = (networks, others, widths, seeds, folds, shortcut, labels, epochs, trees, rounds)
+    where = machine.checked()
     try:
         own, chooser = tables_asked(table)
-        train(ClinicalRequest(own, chooser, table.select == "folds", *settings), results, workers, dask)
+        request = ClinicalRequest(own, chooser, table.select == "folds", **parts_of(settings, ClinicalSettings))
+        describe_table(request)
+        train(NAME, run_clinical(request, results, **where), results, lines_of)
     except DataError as error:
         raise LabError(str(error)) from error
 
 
-def train(request: ClinicalRequest, results: Path, workers: int | None, dask: str | None) -> None:
-    """Run a request under a progress bar, on the error stream."""
-    console = Console(stderr=True)
+def describe_table(request: ClinicalRequest) -> None:
+    """Say what is learned from, on the error stream."""
     table = request.table
     kind = "generated data, nobody was recorded" if table.generated else "your data"
     notes = "".join(f"; left out: {note}" for note in table.left_out)
     size = f"{table.size[0]} recordings of {len(set(table.subjects))} subjects, {table.size[1]} features"
-    remarks = [f"note: {each}" for each in request.remarks()]
-    for line in [f"{table.name} ({kind}): {size}{notes}", *remarks]:
-        console.print(line, highlight=False, markup=False, emoji=False, soft_wrap=True)
-    steps = run_clinical(request, results, workers=workers, dask=dask)
-    parts = len(request.choosing()) + len(request.cohorts(request.trial(table, "all")))
-    show_progress(((step.records, step.cohorts, step.fraction) for step in steps), parts, console, lines_of)
+    for line in [f"{table.name} ({kind}): {size}{notes}", *(f"note: {each}" for each in request.remarks())]:
+        tell(Console(stderr=True), line)
 
 
 def lines_of(records: Sequence[Record]) -> list[str]:
-    """What new records hold, a line each."""
+    """What new records hold, a line per record."""
     lines = []
     for record in records:
         if record.experiment == CHOICE:

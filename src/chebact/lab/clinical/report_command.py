@@ -12,8 +12,8 @@ from rich.console import Console
 from chebact.lab import LabError
 from chebact.lab.clinical.rows import REFERENCE, Row, as_csv, as_json, rows_of, tables_of
 from chebact.lab.clinical.sheets import caption, rich_table, sections, sheets_of
-from chebact.lab.commands.options import Several
 from chebact.lab.commands.report import PAGE, check_no_record, write_page
+from chebact.lab.options import Several
 from chebact.lab.output import save, wide_console
 from chebact.lab.page.documents import update_document
 from chebact.lab.page.results import read_results

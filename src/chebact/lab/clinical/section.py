@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from chebact.lab.clinical.figures import SCORE_KEYS, score_panel
 from chebact.lab.clinical.rows import Row, is_dementiabank, rows_of, tables_of
 from chebact.lab.clinical.sheets import Sheet, caption, sheets_of
+from chebact.lab.clinical.spec import rerun_commands
 from chebact.lab.page.comparison import tone_of
 from chebact.lab.page.document import Block, Cell, Commands, Missing, Picture, Section, Table, Words
-from chebact.lab.page.rerun import clinical_commands
 from chebact.lab.page.results import Results
 
 __all__ = ["clinical_section"]
@@ -37,7 +37,7 @@ def clinical_section(results: Results) -> Section:
         blocks.append(Missing(DEMENTIABANK, COMMAND))
     if rows:
         blocks.append(Words(("To run it again:",)))
-        blocks.append(Commands((*clinical_commands(row.spec for row in rows), "chebact report clinical")))
+        blocks.append(Commands((*rerun_commands(row.spec for row in rows), "chebact report clinical")))
     lead = (
         "Two classes of recordings, tested on people whom no network has met: every seed splits the subjects anew "
         "into folds. "

@@ -13,12 +13,12 @@ from rich.console import Console
 
 from chebact.lab import LabError
 from chebact.lab.bench.plot import image_kind
-from chebact.lab.commands.options import Several
 from chebact.lab.commands.report import PAGE, check_no_record, write_page
 from chebact.lab.images.figure_files import draw_captures, draw_curves
 from chebact.lab.images.rows import ImageRow, as_json, rows_of
 from chebact.lab.images.sets import IMAGE_DATASETS
 from chebact.lab.images.tables import CAPTION, as_markdown, as_table
+from chebact.lab.options import Several
 from chebact.lab.output import save, wide_console
 from chebact.lab.page.documents import update_document
 from chebact.lab.page.results import read_results

@@ -10,7 +10,7 @@ from typing import Any
 
 from chebact.lab.images.published import published_images
 from chebact.lab.images.sets import IMAGE_DATASETS
-from chebact.lab.page.rerun import image_training
+from chebact.lab.images.spec import unusual_options
 from chebact.lab.stats import summarize
 from chebact.lab.store import Record
 from chebact.table import ACTIVATIONS
@@ -95,7 +95,7 @@ def row_of(record: Record, control: Sequence[float | None] | None) -> ImageRow:
     h, p = (None, None) if spec["activation"] == CONTROL else kruskal_wallis(values, control or ())
     paper = published_images(spec["dataset"], spec["activation"])
     place: Mapping[str, Any] = record.environment
-    training, shapes = image_training(spec)
+    training, shapes = unusual_options(spec)
     return ImageRow(
         **{name: spec[name] for name in ("dataset", "activation", "epochs", "subset", "processes", "seeds")},
         training=training,

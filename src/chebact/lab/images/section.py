@@ -15,11 +15,11 @@ from chebact.lab.images.figures import (
 )
 from chebact.lab.images.published import EPOCHS
 from chebact.lab.images.rows import ImageRow, rows_of, settings
+from chebact.lab.images.spec import rerun_commands
 from chebact.lab.images.tables import CAPTION, HEADS, cells
 from chebact.lab.page.comparison import tone_of
 from chebact.lab.page.document import Block, Cell, Commands, Missing, Picture, Section, Table, Words
 from chebact.lab.page.learned import SHAPE_KEYS, shape_panel
-from chebact.lab.page.rerun import image_commands
 from chebact.lab.page.results import Results
 from chebact.lab.store import Record
 
@@ -44,7 +44,7 @@ def images_section(results: Results) -> Section:
         blocks += pictures(group, f"im-{index}")
     if records:
         blocks.append(Words(("To run it again:",)))
-        blocks.append(Commands((*image_commands(records), "chebact report images")))
+        blocks.append(Commands((*rerun_commands(records), "chebact report images")))
     lead = (
         "A residual network of 14 layers with ReLU, and the same with CL-extrapolate in its last eight convolutions. "
         "The "

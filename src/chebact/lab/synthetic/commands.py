@@ -1,111 +1,83 @@
-"""The commands of the synthetic experiment."""
+"""The commands that train the synthetic experiment."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
-from rich.console import Console
-
-from chebact.lab.commands.options import Several, Whole
 from chebact.lab.commands.report import check_no_record
+from chebact.lab.commands.run import Workers, train
+from chebact.lab.options import Flat
 from chebact.lab.output import save
-from chebact.lab.progress import show_progress
-from chebact.lab.store import records_under
-from chebact.lab.synthetic.recipes import DATASETS, RecipeForm
+from chebact.lab.stats import summarize
+from chebact.lab.store import Record, records_under
+from chebact.lab.synthetic.recipes import RecipeForm
 from chebact.lab.synthetic.report_command import show
 from chebact.lab.synthetic.rows import as_json, rows_of
-from chebact.lab.synthetic.run import SyntheticRequest, run_synthetic
-from chebact.lab.workers import check_workers
-from chebact.networks.residual_mlp import ARCHITECTURES
+from chebact.lab.synthetic.run import NAME, run_synthetic
+from chebact.lab.synthetic.spec import SyntheticRequest
 
 __all__ = ["reproduce", "run"]
 
-RESULTS = Path("results/synthetic")
+USUAL, MACHINE = SyntheticRequest(), Workers()
 
 
 def run(
     *,
-    models: Annotated[tuple[str, ...], Several] = tuple(ARCHITECTURES),
-    datasets: Annotated[tuple[str, ...], Several] = tuple(DATASETS),
-    noise: Annotated[tuple[float, ...], Several] = (0.01, 0.04),
-    seeds: Whole = 10,
-    recipes: RecipeForm = "paper",
-    epochs: Whole = 300,
-    results: Path = RESULTS,
-    workers: Whole | None = None,
-    dask: str | None = None,
+    request: Annotated[SyntheticRequest, Flat] = USUAL,
+    results: Path = Path("results/synthetic"),
+    machine: Annotated[Workers, Flat] = MACHINE,
 ) -> None:
     """Train what is missing in the results folder. Stop it at any moment; the same command goes on from there.
 
     Parameters
     ----------
-    models
-        Networks of the paper's table.
-    datasets
-        Data sets of the paper.
-    noise
-        Deviations of the noise on the training targets.
-    seeds
-        Trainings of each network on each data set.
-    recipes
-        The recipes as the paper prints them, or as the published figures were made.
-    epochs
-        Passes over the data.
     results
         Folder of the records.
-    workers
-        Processes of one thread each; as many as there are cores by default.
-    dask
-        Address of a Dask scheduler whose workers are to do the training.
     """
-    train(SyntheticRequest(models, datasets, noise, seeds, recipes, epochs), results, workers, dask)
+    train(NAME, run_synthetic(request, results, **machine.checked()), results, lines_of)
 
 
-def train(request: SyntheticRequest, results: Path, workers: int | None, dask: str | None) -> None:
-    """Run a request under a progress bar, on the error stream."""
-    check_workers(workers, dask)
-    console = Console(stderr=True)
-    cohorts = sum(len(group) for group in request.groups())
-    steps = run_synthetic(request, results, workers=workers, dask=dask)
-    show_progress(((step.records, step.cohorts, step.fraction) for step in steps), cohorts, console)
+def lines_of(records: Sequence[Record]) -> list[str]:
+    """The mean RMSE of new records, one line per model, noise level and recipe."""
+    lines: dict[tuple[str, ...], list[str]] = {}
+    for record in records:
+        spec, summary = record.spec, summarize(seed["rmse"] for seed in record.results["seeds"])
+        shown = f"{summary.nan}/{summary.seeds} NaN" if summary.nan or summary.mean is None else f"{summary.mean:.4f}"
+        head = (spec["model"], f"noise {spec['noise']:g}", f"{spec['recipes']} recipes")
+        lines.setdefault(head, []).append(f"{spec['dataset']} {shown}")
+    return [f"{', '.join(head)}: {', '.join(cells)}" for head, cells in lines.items()]
 
 
 def reproduce(
     *,
     full: bool = False,
-    recipes: RecipeForm = "released",
+    recipe: RecipeForm = "released",
     results: Path | None = None,
     json: Path | None = None,
-    workers: Whole | None = None,
-    dask: str | None = None,
+    machine: Annotated[Workers, Flat] = MACHINE,
 ) -> None:
-    """Train the paper's synthetic tables anew and show them: noise 0.01 with three seeds, or with --full all of them.
+    """Train the paper's synthetic tables and show them: noise 0.01 with three seeds, or with --full all of them.
 
     Parameters
     ----------
     full
         Both noise levels and ten seeds: 1,540 trainings.
-    recipes
+    recipe
         As the published figures were made, or as the paper prints them.
     results
-        Folder of the records.
+        Folder of the records; `reproduced`, or with --full `reproduced-full`, by default.
     json
         Write the rows to this file as JSON.
-    workers
-        Processes of one thread each; as many as there are cores by default.
-    dask
-        Address of a Dask scheduler whose workers are to do the training.
     """
-    request = SyntheticRequest(recipes=recipes)
+    request = SyntheticRequest(recipes=recipe)
     folder = results or Path("reproduced-full" if full else "reproduced")  # not among the records of the project
     check_no_record(folder, json)
-    train(request if full else replace(request, noise=(0.01,), seeds=3), folder, workers, dask)
-    rows = [row for row in rows_of(records_under(folder)) if row.recipes == recipes]
+    request = request if full else replace(request, noise=(0.01,), seeds=3)
+    train(NAME, run_synthetic(request, folder, **machine.checked()), folder, lines_of)
+    rows = [row for row in rows_of(records_under(folder)) if row.recipes == recipe]
     show(rows)
     if json is not None:
         save(json, as_json(rows).encode())
-    Console(stderr=True).print(
-        f"the page with the figures: chebact report synthetic --results {folder}", soft_wrap=True
-    )

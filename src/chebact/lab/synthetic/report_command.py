@@ -10,8 +10,8 @@ from typing import Annotated
 from rich.console import Console
 
 from chebact.lab import LabError
-from chebact.lab.commands.options import Several
 from chebact.lab.commands.report import PAGE, check_no_record, write_page
+from chebact.lab.options import Several
 from chebact.lab.output import save, wide_console
 from chebact.lab.page.documents import update_document
 from chebact.lab.page.results import read_results

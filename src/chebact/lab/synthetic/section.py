@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from chebact.lab.page.comparison import tone_of
 from chebact.lab.page.document import Block, Cell, Commands, Fold, Missing, Section, Table, Tile, Tone, Words
-from chebact.lab.page.rerun import synthetic_commands
 from chebact.lab.page.results import Results
 from chebact.lab.store import Record
 from chebact.lab.synthetic import section_pictures as pictures
@@ -14,6 +13,7 @@ from chebact.lab.synthetic.agreement import Agreement, agreement_of, where
 from chebact.lab.synthetic.explanations import explain, explain_held
 from chebact.lab.synthetic.recipes import DATASETS
 from chebact.lab.synthetic.rows import Row, has_mean, marks, rows_of, tables_of
+from chebact.lab.synthetic.spec import rerun_commands
 from chebact.lab.synthetic.tables import ours, theirs
 from chebact.networks.residual_mlp import ARCHITECTURES
 
@@ -39,7 +39,7 @@ def synthetic_section(results: Results) -> Section:
         parts = form_blocks(own, form)
         blocks += parts if form == forms[0] else [Fold(f"The same with {FORMS[form]}", tuple(parts))]
     blocks.append(Words(("To run it again, from nothing or from wherever it was stopped:",)))
-    blocks.append(Commands((*synthetic_commands(records), "chebact report synthetic")))
+    blocks.append(Commands((*rerun_commands(records), "chebact report synthetic")))
     first = agreement_of([row for row in rows_of(records) if row.recipes == forms[0]])
     lead = (
         "Eleven networks learn seven functions from a thousand noisy points each. The error is taken on a thousand "
