@@ -14,7 +14,7 @@ import pytest
 import torch
 from torch import nn
 
-from chebact.lab.images.checkpoint import CheckpointError, checkpoints
+from chebact.lab.checkpoint import CheckpointError, checkpoints
 from chebact.lab.images.ddp import ALONE, TeamError, team
 from chebact.lab.images.log import Curves, write_log
 from chebact.lab.images.network import ShakeShakeResNet

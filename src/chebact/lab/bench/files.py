@@ -13,7 +13,7 @@ from chebact.lab import LabError
 from chebact.lab.bench.ops import Row
 from chebact.lab.output import save
 
-__all__ = ["machine_path", "must_be_writable", "read_rows", "save", "write_rows"]
+__all__ = ["machine_path", "must_be_writable", "read_below", "read_rows", "save", "write_rows"]
 
 
 def machine_path(path: Path) -> Path:
@@ -51,6 +51,12 @@ def read_rows(path: Path) -> tuple[list[Row], dict[str, Any]]:
         what = "is of other rows" if rows else "has no rows beside it"
         raise LabError(f"{beside} {what}: the two files of one `chebact bench ops --json` are wanted")
     return rows, machine
+
+
+def read_below(folder: Path) -> tuple[list[Row], dict[str, Any]] | None:
+    """What `chebact bench ops` measured, in a results folder or beside it; None where nothing was."""
+    found = [each / "bench" / "ops.json" for each in (folder, folder.parent)]
+    return next((read_rows(path) for path in found if path.is_file()), None)
 
 
 def row_from(fields: Mapping[str, Any]) -> Row:

@@ -21,10 +21,10 @@ import torch
 
 from chebact.files import FolderInUseError, alone_in
 from chebact.lab import LabError
+from chebact.lab.checkpoint import CheckpointError
 from chebact.lab.environment import environment, host
 from chebact.lab.images.augment import as_input
 from chebact.lab.images.capture import capture
-from chebact.lab.images.checkpoint import CheckpointError
 from chebact.lab.images.ddp import ALONE, Team
 from chebact.lab.images.files import DataError
 from chebact.lab.images.log import Curves, write_log

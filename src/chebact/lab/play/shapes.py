@@ -17,7 +17,7 @@ from chebact.activations import ChebyshevLagrange, WeightedChebyshev
 from chebact.basis import Basis
 from chebact.lab import LabError
 from chebact.lab.captures import inputs_of, tails_of
-from chebact.lab.images.checkpoint import CheckpointError, is_checkpoint, read_checkpoint
+from chebact.lab.checkpoint import CheckpointError, is_checkpoint, read_checkpoint
 from chebact.lab.store import Record, read_record
 
 __all__ = ["MOST_DEGREE", "Shapes", "shapes_in_model", "shapes_in_record"]

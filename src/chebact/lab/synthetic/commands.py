@@ -9,13 +9,11 @@ from typing import Annotated
 from rich.console import Console
 
 from chebact.lab.commands.options import Several, Whole
-from chebact.lab.commands.report import check_no_record
-from chebact.lab.output import save
+from chebact.lab.commands.report import Files, check_no_record, write_files
 from chebact.lab.progress import show_progress
 from chebact.lab.store import records_under
 from chebact.lab.synthetic.recipes import DATASETS, RecipeForm
-from chebact.lab.synthetic.report_command import show
-from chebact.lab.synthetic.rows import as_json, rows_of
+from chebact.lab.synthetic.report_command import view_of
 from chebact.lab.synthetic.run import SyntheticRequest, run_synthetic
 from chebact.lab.workers import check_workers
 from chebact.networks.residual_mlp import ARCHITECTURES
@@ -102,10 +100,8 @@ def reproduce(
     folder = results or Path("reproduced-full" if full else "reproduced")  # not among the records of the project
     check_no_record(folder, json)
     train(request if full else replace(request, noise=(0.01,), seeds=3), folder, workers, dask)
-    rows = [row for row in rows_of(records_under(folder)) if row.recipes == recipes]
-    show(rows)
-    if json is not None:
-        save(json, as_json(rows).encode())
+    records = [record for record in records_under(folder) if record.spec["recipes"] == recipes]
+    write_files(view_of(records), Files(json=json))
     Console(stderr=True).print(
         f"the page with the figures: chebact report synthetic --results {folder}", soft_wrap=True
     )
