@@ -123,8 +123,8 @@ def test_a_damaged_checkpoint_stops_the_run_and_the_one_before_takes_over(tmp_pa
     [
         (["--dataset", "imagenet"], "unknown image set 'imagenet': choose from digits, mnist"),
         (["--activation", "swish"], "unknown activation 'swish'"),
-        (["--epochs", "0"], "epochs must be 1 or more; got 0"),
-        (["--subset", "-1"], "subset must be 1 or more; got -1"),
+        (["--epochs", "0"], "epochs must be an integer from 1 to 1000000, got 0"),
+        (["--subset", "-1"], "subset must be an integer from 1 to 1000000, got -1"),
         (["--subset", "1438"], "subset must be at most 1437, the training images of digits; got 1438"),
         (["--where"], "where must name one convolution at least"),
         (["--learning-rate", "nan"], "learning_rate must be a finite number"),

@@ -36,6 +36,7 @@ SECTION, SHORT = "bench-ops", "bench-short"
 WIDTH = 100  # of the tables where no terminal says otherwise
 WARNING = 300  # characters of one that are shown
 STOPPED = 130
+MOST_ELEMENTS = 2**31  # 8 GB of float32
 
 
 def ops(
@@ -114,6 +115,8 @@ def check_case(case: str) -> None:
         axes = ()
     if len(axes) not in (2, 4) or min(axes) < 1:
         raise LabError(f"the case {case!r} came: sizes such as 256x256 or 128x64x16x16 are wanted, with 2 or 4 axes")
+    if math.prod(axes) > MOST_ELEMENTS:
+        raise LabError(f"a case must have at most {MOST_ELEMENTS} elements, got {case}; choose smaller sizes")
 
 
 def peers_asked_for(notes: Console) -> list[Contender]:

@@ -32,7 +32,7 @@ def run(
     table: Annotated[TableOptions, Parameter(name="*")] = GENERATED,
     models: Annotated[tuple[str, ...], Several] = MODELS,
     baselines: Annotated[tuple[str, ...], Several] = USUAL,
-    widths: Annotated[tuple[int, ...], Several] = (32, 64),
+    widths: Annotated[tuple[Whole, ...], Several] = (32, 64),
     seeds: Whole = 30,
     folds: Whole = 10,
     shortcut: Shortcut = "average",

@@ -68,7 +68,7 @@ class Choices:
     subset: Whole | None = None
     shake: bool | None = None
     form: Literal["paper", "released"] = "paper"
-    where: Annotated[tuple[int, ...], Several] = tuple(range(6, 14))
+    where: Annotated[tuple[Whole, ...], Several] = tuple(range(6, 14))
     degree: Whole = 3
     precision: Literal["float32", "bfloat16"] = "float32"
     channels_last: bool = True

@@ -76,13 +76,13 @@ class ImageCohort:
             check_count(what, getattr(self, what))
         for what in ("learning_rate", "momentum", "weight_decay"):
             if not 0 <= getattr(self, what) < float("inf"):
-                raise LabError(f"{what} must be a finite number of 0 or more; got {getattr(self, what)}")
+                raise LabError(f"{what} must be a finite number of 0 or more, got {getattr(self, what)}")
         if self.subset is not None:
             check_count("subset", self.subset)
             most = IMAGE_DATASETS[self.dataset].train
             if self.subset > most:
                 raise LabError(
-                    f"subset must be at most {most}, the training images of {self.dataset}; got {self.subset}"
+                    f"subset must be at most {most}, the training images of {self.dataset}, got {self.subset}"
                 )
         if not self.where:
             raise LabError("where must name one convolution at least, from 2 to 13")
