@@ -19,14 +19,14 @@ from rich.console import Console
 from chebact.lab import LabError
 from chebact.lab.bench.contract import run_contract_tests, why_not_tested
 from chebact.lab.bench.figures import draw_costs
-from chebact.lab.bench.files import machine_path, must_be_writable, read_rows, write_rows
+from chebact.lab.bench.files import machine_path, read_rows, write_rows
 from chebact.lab.bench.machine import busy, machine_record, told
 from chebact.lab.bench.ops import CASES, Contender, Row, contenders, measure
 from chebact.lab.bench.page import as_table, markdown, short_markdown, sizes
 from chebact.lab.bench.peers import PEERS, found_peers, peer_versions
 from chebact.lab.commands.options import Several
 from chebact.lab.commands.report import NO_FILES, FileOptions, View, write_files
-from chebact.lab.output import wide_console
+from chebact.lab.output import check_outputs, wide_console
 from chebact.lab.page.theme import image_kind
 from chebact.lab.stopping import Stopped
 
@@ -66,8 +66,7 @@ def ops(
         check_case(case)
     if not 0 < budget < math.inf:
         raise LabError(f"a budget of {budget:g} came: more than 0 seconds are wanted, and a finite number")
-    if json is not None:
-        must_be_writable(json)
+    check_outputs(files=(json,))
     console, notes = wide_console(WIDTH), Console(stderr=True)
     extra = peers_asked_for(notes) if peers else []
     machine = machine_record({row.name: peer_versions()[row.name] for row in extra})  # before the tests load it
@@ -99,6 +98,7 @@ def page(rows: Path, /, *, files: FileOptions = NO_FILES, plot: Path | None = No
         Draw the cost of training, by activation and by degree, into this PNG or SVG file.
     """
     kind = None if plot is None else image_kind(plot)
+    check_outputs(files=(*files.paths, plot), documents=files.update)
     found, machine = read_rows(rows)
     drawings = {} if plot is None or kind is None else {plot: partial(draw_costs, found, kind)}
     plain = [row.as_json() for row in found]

@@ -17,6 +17,7 @@ from chebact.lab.clinical.run import CHOICE, MODELS, ClinicalRequest, run_clinic
 from chebact.lab.clinical.spec import Labels, Shortcut
 from chebact.lab.clinical.table import DataError
 from chebact.lab.commands.options import Several, Whole
+from chebact.lab.output import check_folder
 from chebact.lab.progress import show_progress
 from chebact.lab.store import Record
 from chebact.lab.workers import check_workers
@@ -76,6 +77,7 @@ def run(
         Address of a Dask scheduler whose workers are to do the training.
     """
     check_workers(workers, dask)
+    check_folder(results, "--results")
     networks, others = (tuple(each for each in names if each != "none") for names in (models, baselines))
     settings = (networks, others, widths, seeds, folds, shortcut, labels, epochs, trees, rounds)
     try:
@@ -108,7 +110,7 @@ def lines_of(records: Sequence[Record]) -> list[str]:
             lines.append(f"chosen on {record.spec['data']}: {chosen_in_words(record)}, in {record.run['seconds']:g} s")
             continue
         (row,) = rows_of([record])
-        scores = "NaN" if row.accuracy is None else f"accuracy {row.accuracy:.1f} %, micro-F1 {row.micro_f1:.1f} %"
+        scores = "diverged" if row.accuracy is None else f"accuracy {row.accuracy:.1f} %, micro-F1 {row.micro_f1:.1f} %"
         width = "" if row.width is None else f", width {row.width}"
         lines.append(f"{row.data}, {row.model}{width}: {scores}, in {record.run['seconds']:g} s")
     return lines

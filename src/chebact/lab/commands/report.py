@@ -15,7 +15,7 @@ from rich.console import Console
 from chebact import __version__
 from chebact.lab import LabError
 from chebact.lab.commands.options import Several
-from chebact.lab.output import save, wide_console
+from chebact.lab.output import check_folder, check_outputs, make_folder, save, wide_console
 from chebact.lab.page.documents import update_document
 from chebact.lab.page.page import as_html, sections_of
 from chebact.lab.page.results import Results, read_results
@@ -63,6 +63,11 @@ class Files:
     json: Path | None = None
     update: Annotated[tuple[Path, ...], Several] = ()
 
+    @property
+    def paths(self) -> tuple[Path | None, ...]:
+        """The files to write."""
+        return self.markdown, self.text, self.csv, self.json
+
 
 NO_FILES = Files()
 FileOptions = Annotated[Files, Parameter(name="*")]
@@ -80,6 +85,7 @@ class View:
     also: Mapping[str, str] = field(default_factory=dict)
     drawings: Mapping[Path, Callable[[], bytes]] = field(default_factory=dict)
     width: int = 120
+    folders: tuple[Path, ...] = ()  # to make for the drawings
 
 
 def report(
@@ -91,7 +97,8 @@ def report(
     view: Callable[[Sequence[Record]], View],
 ) -> None:
     """Show the records of an experiment that `keep` lets pass; the page is written unless another file is asked for."""
-    check_no_record(results, files.markdown, files.text, files.csv, files.json)
+    check_no_record(results, *files.paths)
+    check_outputs(files=files.paths, folders=(output,), documents=files.update)
     found = read_results(results)
     records = [record for record in found.of(experiment) if keep(record)]
     if not records:
@@ -116,6 +123,8 @@ def write_files(view: View, files: Files) -> bool:
     for path, content in contents:
         if path is not None:
             save(path, content().encode())
+    for folder in view.folders:
+        make_folder(folder, "--output")
     for path, draw in view.drawings.items():
         save(path, draw())
     for document in files.update:
@@ -140,6 +149,7 @@ def everything(*, results: Path = RESULTS, output: Path = PAGE) -> None:
     output
         Folder to write index.html into.
     """
+    check_folder(output, "--output")
     write_page(None, read_results(results), output)
 
 
@@ -147,11 +157,11 @@ def write_page(experiments: Sequence[str] | None, results: Results, output: Path
     """Write the page of these experiments, or of all, into a folder and say where it is."""
     if not results.records:
         raise LabError(f"there are no records below {results.folder}: run an experiment first (`chebact run --help`)")
-    if output.exists() and not output.is_dir():
-        raise LabError(f"cannot write into {output}: it is a file, and the name of a folder is wanted")
+    check_folder(output, "--output")
     must_have("jinja2", "matplotlib")
     foot = f"Made by chebact {__version__} from the {len(results.records):,} records below {results.folder}."
     page = as_html(sections_of(results, experiments), foot).encode()
+    make_folder(output, "--output")
     save(output / "index.html", page)
     tell(f"the page: {output / 'index.html'} ({len(page) / 1e6:.1f} MB)")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +18,7 @@ from chebact.lab.commands.options import Several, Whole
 from chebact.lab.images.ddp import Team, TeamError, team
 from chebact.lab.images.run import OPTION, ImageCohort, Watch, run_images
 from chebact.lab.images.training import Epoch
+from chebact.lab.output import check_folder
 from chebact.lab.progress import time_left
 from chebact.lab.spec import as_plain
 from chebact.lab.store import holds
@@ -108,6 +109,7 @@ def run(
         Folder of the records, and of checkpoints and logs beside them.
     """
     keep_freed_memory()
+    check_folder(output, OPTION)
     place = device_named(device)
     with joined(place) as own:
         settings = {name: getattr(choices, name) for name in Choices.__dataclass_fields__}
@@ -120,10 +122,23 @@ def run(
         for cohort, was_there in zip(cohorts, there, strict=True):
             with shown(cohort, console) as watch:
                 record = run_images(cohort, output, **files, device=place, team=own, watch=watch)
-            accuracies = ", ".join(percent(seed["accuracy"]) for seed in record.results["seeds"])
+            seeds = record.results["seeds"]
+            accuracies = ", ".join("diverged" if seed["nan"] else percent(seed["accuracy"]) for seed in seeds)
             kept = " (it was there; move it away to train anew)" if was_there else ""
             told = f"{cohort.activation} on {cohort.dataset}, test accuracy: {accuracies}; {cohort.path(output)}{kept}"
-            console.print(told, highlight=False, markup=False, soft_wrap=True)
+            lines = [told, *diverged_in_words(cohort.activation, seeds)]
+            console.print("\n".join(lines), highlight=False, markup=False, soft_wrap=True)
+
+
+def diverged_in_words(activation: str, seeds: Sequence[Mapping[str, Any]]) -> list[str]:
+    """One line where trainings left the finite numbers: which, in which epoch, and what may help."""
+    lost = [f"seed {seed['seed']} in epoch {len(seed['curves']['train_loss'])}" for seed in seeds if seed["nan"]]
+    if not lost:
+        return []
+    return [
+        f"{activation} diverged ({', '.join(lost)}): the loss left the finite numbers, as the record says; a smaller "
+        "--learning-rate may help, with another --output"
+    ]
 
 
 @contextmanager

@@ -18,6 +18,7 @@ from chebact.lab.images.figures import draw_captures, draw_curves
 from chebact.lab.images.rows import ImageRow, rows_of
 from chebact.lab.images.sets import IMAGE_DATASETS
 from chebact.lab.images.tables import CAPTION, markdown, sheet_of
+from chebact.lab.output import check_outputs
 from chebact.lab.page.sheet import as_rich
 from chebact.lab.page.theme import image_kind
 from chebact.lab.spec import check_choice
@@ -56,6 +57,8 @@ def report(
     for name in dataset:
         check_choice("image set", name, IMAGE_DATASETS)
     kind = None if curves is None else image_kind(curves)
+    check_outputs(files=(curves,), folders=(captures,))
+    folders = () if captures is None else (captures,)
 
     def view(records: Sequence[Record]) -> View:
         rows = rows_of(records)
@@ -65,7 +68,9 @@ def report(
         if captures is not None:
             drawings |= {captures / name: partial(draw_captures, each) for name, each in capture_names(records).items()}
         plain = [asdict(row) for row in rows]
-        return View(plain, lambda console: show(rows, console), {"images": markdown(rows)}, {}, drawings, WIDTH)
+        return View(
+            plain, lambda console: show(rows, console), {"images": markdown(rows)}, {}, drawings, WIDTH, folders
+        )
 
     report_records(
         "images", results, files, output, lambda record: not dataset or record.spec["dataset"] in dataset, view

@@ -10,6 +10,7 @@ from rich.console import Console
 
 from chebact.lab.commands.options import Several, Whole
 from chebact.lab.commands.report import Files, check_no_record, write_files
+from chebact.lab.output import check_folder, check_outputs
 from chebact.lab.progress import show_progress
 from chebact.lab.store import records_under
 from chebact.lab.synthetic.recipes import DATASETS, RecipeForm
@@ -58,6 +59,7 @@ def run(
     dask
         Address of a Dask scheduler whose workers are to do the training.
     """
+    check_folder(results, "--results")
     train(SyntheticRequest(models, datasets, noise, seeds, recipes, epochs), results, workers, dask)
 
 
@@ -99,6 +101,7 @@ def reproduce(
     request = SyntheticRequest(recipes=recipes)
     folder = results or Path("reproduced-full" if full else "reproduced")  # not among the records of the project
     check_no_record(folder, json)
+    check_outputs(files=(json,), folders=(folder,))
     train(request if full else replace(request, noise=(0.01,), seeds=3), folder, workers, dask)
     records = [record for record in records_under(folder) if record.spec["recipes"] == recipes]
     write_files(view_of(records), Files(json=json))

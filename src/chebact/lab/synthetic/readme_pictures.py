@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from chebact.lab import LabError
 from chebact.lab.commands.report import RESULTS, must_have, tell
-from chebact.lab.output import save
+from chebact.lab.output import check_folder, make_folder, save
 from chebact.lab.page.learned import Shape, draw_shape
 from chebact.lab.page.results import Results, read_results
 from chebact.lab.page.theme import DARK, LIGHT, as_file, grid
@@ -37,7 +37,10 @@ def pictures(*, results: Path = RESULTS, output: Path = Path("docs/images")) -> 
         Folder to write the SVG files into.
     """
     must_have("matplotlib")
-    for name, content in readme_pictures(read_results(results)).items():
+    check_folder(output, "--output")
+    drawn = readme_pictures(read_results(results))
+    make_folder(output, "--output")
+    for name, content in drawn.items():
         save(output / name, content)
         tell(f"{output / name}")
 
