@@ -9,7 +9,8 @@ import pytest
 from chebact.lab.cli import app, run_command
 from chebact.lab.clinical.spec import ClinicalSettings
 from chebact.lab.experiments import EXPERIMENTS, load
-from chebact.lab.images.spec import ImageRequest, ImageSettings, ImageSpec, rerun_commands
+from chebact.lab.images.rerun import image_commands
+from chebact.lab.images.spec import ImageRequest, ImageSettings, ImageSpec
 from chebact.lab.renamed import RENAMED, current_names
 from chebact.lab.spec import added, as_plain, rebuilt
 from chebact.lab.store import Record, read_record
@@ -81,7 +82,7 @@ UNUSUAL = {
 @pytest.mark.parametrize("name", [field.name for field in fields(ImageSettings)])
 def test_an_image_option_goes_from_the_record_to_the_command_and_back(name):
     spec = ImageSpec("digits", "cl-extrapolate", **{name: UNUSUAL[name]})
-    (line,) = rerun_commands([Record("images", as_plain(spec), {}, {}, {})])
+    (line,) = image_commands([Record("images", as_plain(spec), {}, {}, {})])
     assert asked(line)["request"].specs() == [spec]
 
 

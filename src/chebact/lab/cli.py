@@ -39,7 +39,7 @@ for row in EXPERIMENTS.values():
     run.command(row.run, name=row.name, help=f"{row.trains}\n\n{RESUME}")
     report.command(row.report, name=row.name, help=row.shows)
 report.command("chebact.lab.commands.report:everything", name="all", help="The page of all experiments.")
-report.command("chebact.lab.commands.report:pictures", name="pictures", help="The pictures of the README.")
+report.command("chebact.lab.synthetic.readme_pictures:pictures", name="pictures", help="The pictures of the README.")
 data.command("chebact.lab.images.data_commands:fetch", name="fetch", help="Bring an image set into the data folder.")
 data.command("chebact.lab.images.data_commands:show", name="list", help="The image sets, and which of them are there.")
 bench.command("chebact.lab.bench.commands:ops", name="ops", help="Time single activations against ReLU.")

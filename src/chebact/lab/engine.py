@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from chebact.lab.environment import environment, host
+from chebact.lab.output import make_folder
 from chebact.lab.spec import as_plain
-from chebact.lab.store import Record, check_folder, holds, write_record
+from chebact.lab.store import Record, holds, write_record
 from chebact.lab.workers import run_all
 
 __all__ = ["Engine", "Spec", "Step", "Work", "now"]
@@ -87,7 +88,7 @@ class Engine:
         there = {spec: holds(spec.path(self.results), as_plain(spec)) for group in groups for spec in group}
         missing = [group for group in groups if not all(there[spec] for spec in group)]
         if missing:
-            check_folder(self.results)
+            make_folder(self.results)
         before, count = self.done, self.done + len(there) + len(later)
         left, rest = sum(map(cost, missing)), cost(later)
         total = self.spent + sum(map(cost, groups)) + rest

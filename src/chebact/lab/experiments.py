@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-__all__ = ["EXPERIMENTS", "Experiment", "load"]
+__all__ = ["EXPERIMENTS", "MEASURED", "Experiment", "load"]
 
 
 @dataclass(frozen=True)
@@ -21,8 +21,7 @@ class Experiment:
     spec: str
     run: str
     report: str
-    section: str
-    diagram: str
+    sections: str
     trains: str
     shows: str
 
@@ -36,8 +35,7 @@ EXPERIMENTS: dict[str, Experiment] = {
             "chebact.lab.synthetic.spec:spec_of",
             "chebact.lab.synthetic.commands:run",
             "chebact.lab.synthetic.report_command:report",
-            "chebact.lab.synthetic.section:synthetic_section",
-            "chebact.lab.page.diagrams:synthetic_diagram",
+            "chebact.lab.synthetic.section:sections",
             "Train the networks of the synthetic tables: regression of seven functions.",
             "The synthetic tables, each cell beside the published one, and the page with the figures.",
         ),
@@ -47,8 +45,7 @@ EXPERIMENTS: dict[str, Experiment] = {
             "chebact.lab.clinical.spec:spec_of",
             "chebact.lab.clinical.commands:run",
             "chebact.lab.clinical.report_command:report",
-            "chebact.lab.clinical.section:clinical_section",
-            "chebact.lab.page.diagrams:clinical_diagram",
+            "chebact.lab.clinical.section:sections",
             "Train classifiers of voice recordings, on generated data or on your own table.",
             "The clinical tables, with the tests between models, and the page.",
         ),
@@ -58,13 +55,15 @@ EXPERIMENTS: dict[str, Experiment] = {
             "chebact.lab.images.spec:spec_of",
             "chebact.lab.images.commands:run",
             "chebact.lab.images.report_command:report",
-            "chebact.lab.images.section:images_section",
-            "chebact.lab.page.diagrams:image_diagram",
+            "chebact.lab.images.section:sections",
             "Train the shake-shake network on images.",
             "The table of image classification, each activation against ReLU, and the page.",
         ),
     )
 }
+
+
+MEASURED = "chebact.lab.bench.section:sections"  # the last part of the page of all experiments
 
 
 def load(place: str) -> Any:

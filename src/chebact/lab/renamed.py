@@ -14,6 +14,9 @@ RENAMED: dict[tuple[str, ...], dict[str, str]] = {
         "--output": "--results",
         "--form": "--recipe",
     },
+    ("report", "synthetic"): {"--recipes": "--recipe"},
+    ("report", "clinical"): {"--data": "--datasets"},
+    ("report", "images"): {"--dataset": "--datasets"},
     ("reproduce",): {"--recipes": "--recipe"},
 }
 """The old names by command."""

@@ -10,21 +10,22 @@ from support.browser import PHONE
 import chebact
 from chebact import ChebyshevLagrange
 from chebact.lab import LabError
+from chebact.lab.checkpoint import save_checkpoint
 from chebact.lab.cli import run_command
-from chebact.lab.clinical.spec import rerun_commands as clinical_commands
-from chebact.lab.images.checkpoint import save_checkpoint
+from chebact.lab.clinical.rerun import clinical_commands
+from chebact.lab.images.rerun import image_commands
 from chebact.lab.images.rows import rows_of
-from chebact.lab.images.section import images_section, parity
+from chebact.lab.images.section import parity, sections
 from chebact.lab.images.spec import ImageSpec
-from chebact.lab.images.spec import rerun_commands as image_commands
-from chebact.lab.images.tables import cells
-from chebact.lab.page.document import Commands, Missing, Table, pictures_in
+from chebact.lab.images.tables import label_of, place_of
+from chebact.lab.page.document import Commands, Missing, pictures_in
 from chebact.lab.page.page import as_html, sections_of
 from chebact.lab.page.results import Results
+from chebact.lab.page.sheet import Sheet
 from chebact.lab.play.shapes import shapes_in_model, shapes_in_record
 from chebact.lab.spec import as_plain
 from chebact.lab.store import Record, write_record
-from chebact.lab.synthetic.spec import rerun_commands as synthetic_commands
+from chebact.lab.synthetic.rerun import synthetic_commands
 
 HEIGHTS = [0.5, 0.25, -0.125, 1.0]
 
@@ -57,7 +58,7 @@ def record(activation="cl-extrapolate", dataset="digits", accuracies=(0.9,), cap
 
 
 def section_of(*records):
-    return images_section(Results(Path("results"), records))
+    return sections(Results(Path("results"), records))[0]
 
 
 def blocks_of(section, kind):
@@ -90,7 +91,7 @@ def test_records_that_differ_in_a_setting_do_not_look_alike():
             record(accuracies=(0.1, 0.2), batch_size=32, channels_last=False),
         ]
     )
-    assert [cells(row)[:2] for row in rows] == [
+    assert [[place_of(row), label_of(row)] for row in rows] == [
         ["Digits, first 64", "ReLU"],
         ["Digits, first 64", "CL-extrapolate, --degree 5"],
         ["Digits, first 64, --batch-size 32", "ReLU"],
@@ -132,14 +133,15 @@ def test_what_the_paper_has_and_no_record_does_is_said():
 )
 def test_accuracies_of_whole_runs_are_coloured_by_their_distance(accuracies, tone, away):
     made = record(dataset="cifar10", accuracies=accuracies, epochs=100, subset=None, captured=False)
-    (table,) = blocks_of(section_of(made), Table)
+    (table,) = blocks_of(section_of(made), Sheet)
     assert table.toned
     cell = table.rows[0][4]
-    assert (cell.tone, cell.away, cell.below) == (tone, away, "93.40 ± 0.29")
+    assert (cell.tone, cell.away) == (tone, away)
+    assert table.rows[0][8].text == "93.40 ± 0.29, p 0.83"
 
 
 def test_accuracies_of_shorter_runs_are_not_compared():
-    (table,) = blocks_of(section_of(record(dataset="cifar10", epochs=5, subset=None, captured=False)), Table)
+    (table,) = blocks_of(section_of(record(dataset="cifar10", epochs=5, subset=None, captured=False)), Sheet)
     assert not table.toned
     assert {cell.tone for cell in table.rows[0]} == {""}
 
@@ -172,15 +174,15 @@ def test_the_clinical_and_synthetic_commands_name_what_is_unusual():
 def test_names_of_activations_cannot_write_into_the_page():
     bad = record()
     bad = replace(bad, spec={**bad.spec, "activation": '"><script>alert(1)</script>'})
-    text = as_html(sections_of(Results(Path("results"), [bad]), "images"), "the foot")
+    text = as_html(sections_of(Results(Path("results"), [bad]), ["images"]), "the foot")
     assert "<script>alert" not in text
 
 
 def test_the_page_of_images_opens_and_fits_a_phone(open_page, tmp_path):
     path = tmp_path / "index.html"
-    path.write_text(as_html(sections_of(Results(Path("results"), [record(), record("relu")]), "images"), "the foot"))
+    path.write_text(as_html(sections_of(Results(Path("results"), [record(), record("relu")]), ["images"]), "the foot"))
     page = open_page(path, size=PHONE, touch=True)
-    assert page.locator("#images svg.plot").count() == 2 + 10 + 10 + 4
+    assert page.locator("#images svg.plot").count() == 2 + 10 + 10 + 4 + 1
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE[0]
 
 
@@ -209,7 +211,7 @@ def test_a_checkpoint_of_an_image_training_opens_in_the_playground(tmp_path):
     module = ChebyshevLagrange(2, init="gelu")
     path = save_checkpoint(tmp_path, 1, {"network": module.state_dict(), "optimizer": {}}, {"seed": 0})
     (shapes,) = shapes_in_model(path)
-    assert torch.tensor(shapes.rows).equal(module.values.detach())
+    assert torch.tensor(shapes.rows).equal(module.heights.detach())
     path.write_bytes(path.read_bytes()[:-5])
     with pytest.raises(LabError, match="is damaged"):
         shapes_in_model(path)

@@ -2,7 +2,7 @@
 
 import csv
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -10,17 +10,18 @@ import torch
 
 from chebact.files import alone_in
 from chebact.lab import LabError
+from chebact.lab.checkpoint import checkpoints
 from chebact.lab.cli import run_command
 from chebact.lab.images.capture import capture
-from chebact.lab.images.checkpoint import checkpoints
-from chebact.lab.images.figure_files import draw_curves
+from chebact.lab.images.figures import draw_curves
 from chebact.lab.images.network import ShakeShakeResNet
 from chebact.lab.images.published import IMAGES
-from chebact.lab.images.report_command import save_captures
-from chebact.lab.images.rows import as_json, kruskal_wallis, rows_of
+from chebact.lab.images.report_command import capture_names
+from chebact.lab.images.rows import kruskal_wallis, rows_of
 from chebact.lab.images.run import run_images
 from chebact.lab.images.spec import ImageSpec
-from chebact.lab.images.tables import as_markdown
+from chebact.lab.images.tables import markdown
+from chebact.lab.page.sheet import as_json
 from chebact.lab.stats import summarize
 from chebact.lab.store import Record, read_record, records_under
 
@@ -169,16 +170,14 @@ def test_curves_have_gaps_where_a_loss_was_not_finite():
     assert draw_curves([made], "png")[:4] == b"\x89PNG"
 
 
-def test_captures_of_records_alike_in_name_are_all_kept(tmp_path, monkeypatch):
-    monkeypatch.setattr("chebact.lab.images.report_command.draw_captures", lambda record, kind: b"a picture")
-    save_captures([made_record("relu", [0.5])] * 2, tmp_path)
-    names = ["cifar10-relu-100-epochs-2.png", "cifar10-relu-100-epochs.png"]
-    assert sorted(path.name for path in tmp_path.iterdir()) == names
+def test_captures_of_records_alike_in_name_are_all_kept():
+    names = ["cifar10-relu-100-epochs.png", "cifar10-relu-100-epochs-2.png"]
+    assert list(capture_names([made_record("relu", [0.5])] * 2)) == names
 
 
 def test_a_report_of_nothing(tmp_path, capsys):
     assert run_command(["report", "images", "--results", str(tmp_path)]) == 2
-    assert "run `chebact run images` first" in capsys.readouterr().err
+    assert "`chebact run images` makes some" in capsys.readouterr().err
     assert run_command(["report", "images", "--results", str(tmp_path), "--curves", "x.jpg"]) == 2
 
 
@@ -224,7 +223,7 @@ def test_captures_are_the_inputs_and_the_shapes():
         inside = points.clamp(-1, 1)
         shape = inside**3 - inside + (3 * inside**2 - 1) * (points - inside)
         torch.testing.assert_close(torch.tensor(each["shape"]), shape, rtol=1e-4, atol=1e-4)
-        assert each["values"] == pytest.approx(activation.values[each["unit"]].tolist(), rel=1e-5, abs=1e-6)
+        assert each["values"] == pytest.approx(activation.heights[each["unit"]].tolist(), rel=1e-5, abs=1e-6)
     capture(network, x, trained=False)
     assert all(torch.equal(value, before[name]) for name, value in network.state_dict().items())
 
@@ -271,10 +270,10 @@ def test_rows_compare_only_like_with_like():
     assert (rows[0].h, rows[0].nan, rows[0].mean) == (None, 1, 50.0)
     assert rows[2].p == pytest.approx(0.83, abs=0.0051)
     assert rows[2].seconds == 4.0
-    text = as_markdown(rows)
+    text = markdown(rows)
     assert "| CIFAR-10 | CL-extrapolate | 100 | 3 | 93.40 ± 0.29 | 0.05 | 0.83 | 4.0 | 93.40 ± 0.29, p 0.83 |" in text
     assert "50.00 (1/2 NaN)" in text
-    assert json.loads(as_json(rows))[0]["accuracies"] == [50.0, None]
+    assert json.loads(as_json([asdict(row) for row in rows]))[0]["accuracies"] == [50.0, None]
 
 
 def test_the_documents_show_the_records_and_nothing_else():
@@ -282,7 +281,7 @@ def test_the_documents_show_the_records_and_nothing_else():
     block = text.split("<!-- begin: images -->\n")[1].split("<!-- end: images -->")[0]
     folder = ROOT / "results" / "images"
     records = list(records_under(folder)) if folder.is_dir() else []
-    assert block == (as_markdown(rows_of(records)) if records else "")
+    assert block == (markdown(rows_of(records)) if records else "")
 
 
 def test_a_spec_that_cannot_be():
@@ -290,3 +289,16 @@ def test_a_spec_that_cannot_be():
         ImageSpec("digits", "relu", precision="float16")
     with pytest.raises(LabError, match="unknown form of the network"):
         ImageSpec("digits", "relu", form="other")
+
+
+def test_a_training_that_diverges_says_so_and_is_a_result(tmp_path, capsys):
+    words = ["run", "images", "--learning-rate", "1e9", "--subset", "64", "--epochs", "2", "--seeds", "1"]
+    words += ["--activation", "relu", "--output", str(tmp_path)]
+    for _ in range(2):  # trained, and found there
+        assert run_command(words) == 0  # docs/decisions/0061: what came out is the record's to say
+        said = capsys.readouterr().err
+        assert "test accuracy: diverged" in said
+        assert "relu diverged (seed 0 in epoch 2)" in said  # in the first, the loss is that of before the step
+        assert "--learning-rate" in said
+    (seed,) = read_record(tmp_path / "digits" / "relu-2-epochs-of-64.json").results["seeds"]
+    assert (seed["nan"], seed["accuracy"]) == (True, None)

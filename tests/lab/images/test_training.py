@@ -14,7 +14,7 @@ import pytest
 import torch
 from torch import nn
 
-from chebact.lab.images.checkpoint import CheckpointError, checkpoints
+from chebact.lab.checkpoint import CheckpointError, checkpoints
 from chebact.lab.images.ddp import ALONE, TeamError, team
 from chebact.lab.images.log import Curves, write_log
 from chebact.lab.images.network import ShakeShakeResNet
@@ -164,6 +164,7 @@ def test_an_epoch_has_every_image_once_and_the_next_another_order():
     assert orders[0] != orders[1]
 
 
+@pytest.mark.usefixtures("bfloat16_products")
 def test_bfloat16_computes_in_it_and_learns_alike():
     losses = {}
     for precision in ("float32", "bfloat16"):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from chebact.lab import LabError
 from chebact.lab.bench.ops import Row
 from chebact.lab.output import save
 
-__all__ = ["machine_path", "must_be_writable", "read_rows", "save", "write_rows"]
+__all__ = ["machine_path", "read_below", "read_rows", "write_rows"]
 
 
 def machine_path(path: Path) -> Path:
@@ -53,6 +52,12 @@ def read_rows(path: Path) -> tuple[list[Row], dict[str, Any]]:
     return rows, machine
 
 
+def read_below(folder: Path) -> tuple[list[Row], dict[str, Any]] | None:
+    """What `chebact bench ops` measured, in a results folder or beside it; None where nothing was."""
+    found = [each / "bench" / "ops.json" for each in (folder, folder.parent)]
+    return next((read_rows(path) for path in found if path.is_file()), None)
+
+
 def row_from(fields: Mapping[str, Any]) -> Row:
     spreads = {name: tuple(fields[name]) for name in ("forward_spread", "training_spread")}
     return Row(**{**fields, **spreads})
@@ -63,18 +68,6 @@ def content(path: Path) -> str:
         return path.read_text(encoding="utf-8")
     except OSError as error:
         raise LabError(f"cannot read {path}: {error.strerror}; `chebact bench ops --json FILE` writes it") from error
-
-
-def must_be_writable(path: Path) -> None:
-    """Raise a LabError now, not after minutes of work, where a file cannot be written."""
-    if path.is_dir():
-        raise LabError(f"cannot write {path}: it is a folder, and the name of a file is wanted")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=path.parent):
-            pass
-    except OSError as error:
-        raise LabError(f"cannot write {path}: {error.strerror}; name a file in a folder of yours") from error
 
 
 def checksum(text: str) -> str:

@@ -39,7 +39,7 @@ def run(
     results
         Folder of the records.
     """
-    where = machine.checked()
+    where = machine.checked(results)
     try:
         own, chooser = tables_asked(table)
         request = ClinicalRequest(own, chooser, table.select == "folds", **parts_of(settings, ClinicalSettings))
@@ -67,7 +67,7 @@ def lines_of(records: Sequence[Record]) -> list[str]:
             lines.append(f"chosen on {record.spec['data']}: {chosen_in_words(record)}, in {record.run['seconds']:g} s")
             continue
         (row,) = rows_of([record])
-        scores = "NaN" if row.accuracy is None else f"accuracy {row.accuracy:.1f} %, micro-F1 {row.micro_f1:.1f} %"
+        scores = "diverged" if row.accuracy is None else f"accuracy {row.accuracy:.1f} %, micro-F1 {row.micro_f1:.1f} %"
         width = "" if row.width is None else f", width {row.width}"
         lines.append(f"{row.data}, {row.model}{width}: {scores}, in {record.run['seconds']:g} s")
     return lines

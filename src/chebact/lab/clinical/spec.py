@@ -5,15 +5,15 @@ The fields of `ClinicalSettings` are options of `chebact run clinical`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, get_args
 
 from chebact.lab import LabError
 from chebact.lab.clinical.baselines import BASELINES, MAJORITY
-from chebact.lab.clinical.table import PRESETS, Recordings
-from chebact.lab.options import Several, Whole, about, options
+from chebact.lab.clinical.table import Recordings
+from chebact.lab.options import Several, Whole, about
 from chebact.lab.spec import check_choice, check_count, parts_of, rebuilt
 from chebact.table import ACTIVATIONS
 
@@ -25,7 +25,6 @@ __all__ = [
     "NetworkSettings",
     "NetworkSpec",
     "Trial",
-    "rerun_commands",
     "spec_of",
 ]
 
@@ -206,29 +205,3 @@ def spec_of(plain: Mapping[str, Any]) -> Trial:
     if "wanted_for" in plain:
         return rebuilt(ChoiceSpec, plain)
     return rebuilt(NetworkSpec, plain) if "width" in plain else rebuilt(BaselineSpec, plain)
-
-
-def rerun_commands(specs: Iterable[Mapping[str, Any]]) -> list[str]:
-    """The commands that make records again, one per table; neither the file nor its columns are in the records."""
-    specs, usual = list(specs), ClinicalSettings()
-    shown = [spec for spec in specs if "epochs" in spec] or specs  # one without a network says less
-    lines = (
-        " ".join(["chebact run clinical", *data_options(spec), *options(spec, usual, ClinicalSettings)])
-        for spec in shown
-    )
-    return list(dict.fromkeys(lines))
-
-
-def data_options(spec: Mapping[str, Any]) -> list[str]:
-    """The options about the table and the choice of its features."""
-    words = []
-    if not spec["generated"]:
-        known = spec["data"] in PRESETS
-        words.append(f"--data FILE.csv --preset {spec['data']}" if known else f"--data {spec['data']}.csv ...")
-    if spec["choice"].startswith(IN_FOLDS):
-        words.append("--select folds")
-    elif spec["choice"].startswith(ON_COHORT) and not spec["generated"]:
-        words.append("--select OTHER.csv")
-    elif spec["choice"] == "all" and spec["generated"]:
-        words.append("--features all")
-    return words

@@ -11,6 +11,7 @@ from rich.console import Console
 
 from chebact.lab.engine import Step
 from chebact.lab.options import Whole, about
+from chebact.lab.output import check_folder
 from chebact.lab.progress import show_progress, tell_where
 from chebact.lab.store import Record
 from chebact.lab.workers import check_workers
@@ -27,9 +28,10 @@ class Workers:
         None
     )
 
-    def checked(self) -> dict[str, Any]:
-        """The two options as arguments; a LabError where they contradict each other."""
+    def checked(self, results: Path) -> dict[str, Any]:
+        """The two options as arguments; a LabError where they contradict each other, or nothing can be written."""
         check_workers(self.workers, self.dask)
+        check_folder(results, "--results")
         return {"workers": self.workers, "dask": self.dask}
 
 

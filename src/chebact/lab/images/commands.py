@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,6 +17,7 @@ from chebact.lab.images.progress import TrainingProgress, percent
 from chebact.lab.images.run import run_images
 from chebact.lab.images.spec import NAME, ImageRequest, ImageSpec
 from chebact.lab.options import Flat
+from chebact.lab.output import check_folder
 from chebact.lab.progress import tell, tell_where
 from chebact.lab.spec import as_plain
 from chebact.lab.store import Record, holds
@@ -52,6 +53,7 @@ def run(
         Folder of the records, and of checkpoints and logs beside them.
     """
     keep_freed_memory()
+    check_folder(results, "--results")
     place = device_named(device)
     with joined(place) as own:
         specs = request.specs(own.size)
@@ -63,6 +65,8 @@ def run(
             with shown.of(spec) as watch:
                 record = run_images(spec, results, **files, device=place, team=own, watch=watch)
             tell(console, f"{outcome(spec, record)}; {spec.path(results)}{THERE if held else ''}")
+            for line in diverged_in_words(spec.activation, record.results["seeds"]):
+                tell(console, line)
         tell_where(console, NAME, results)
 
 
@@ -73,6 +77,17 @@ def outcome(spec: ImageSpec, record: Record) -> str:
     """What came out, in words."""
     accuracies = ", ".join(percent(seed["accuracy"]) for seed in record.results["seeds"])
     return f"{spec.activation} on {spec.dataset}, test accuracy: {accuracies}"
+
+
+def diverged_in_words(activation: str, seeds: Sequence[Mapping[str, Any]]) -> list[str]:
+    """One line where trainings left the finite numbers: which, in which epoch, and what may help."""
+    lost = [f"seed {seed['seed']} in epoch {len(seed['curves']['train_loss'])}" for seed in seeds if seed["nan"]]
+    if not lost:
+        return []
+    return [
+        f"{activation} diverged ({', '.join(lost)}): the loss left the finite numbers, as the record says; a smaller "
+        "--learning-rate may help, with another --results"
+    ]
 
 
 @contextmanager

@@ -5,17 +5,17 @@ from __future__ import annotations
 import json
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from chebact.lab.images.published import published_images
+from chebact.lab.images.rerun import image_training
 from chebact.lab.images.sets import IMAGE_DATASETS
-from chebact.lab.images.spec import unusual_options
 from chebact.lab.stats import summarize
 from chebact.lab.store import Record
 from chebact.table import ACTIVATIONS
 
-__all__ = ["ImageRow", "as_json", "kruskal_wallis", "rows_of"]
+__all__ = ["ImageRow", "kruskal_wallis", "rows_of", "settings"]
 
 CONTROL = "relu"
 
@@ -95,7 +95,7 @@ def row_of(record: Record, control: Sequence[float | None] | None) -> ImageRow:
     h, p = (None, None) if spec["activation"] == CONTROL else kruskal_wallis(values, control or ())
     paper = published_images(spec["dataset"], spec["activation"])
     place: Mapping[str, Any] = record.environment
-    training, shapes = unusual_options(spec)
+    training, shapes = image_training(spec)
     return ImageRow(
         **{name: spec[name] for name in ("dataset", "activation", "epochs", "subset", "processes", "seeds")},
         training=training,
@@ -131,8 +131,3 @@ def kruskal_wallis(
 
     outcome = kruskal(*samples)
     return float(outcome.statistic), float(outcome.pvalue)
-
-
-def as_json(rows: Sequence[ImageRow]) -> str:
-    """A JSON list, one object a row, null where there is nothing."""
-    return json.dumps([asdict(row) for row in rows], indent=1, allow_nan=False) + "\n"

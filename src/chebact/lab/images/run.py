@@ -20,19 +20,21 @@ import torch
 
 from chebact.files import FolderInUseError, alone_in
 from chebact.lab import LabError
+from chebact.lab.checkpoint import CheckpointError
 from chebact.lab.engine import now
 from chebact.lab.environment import environment, host
+from chebact.lab.images import bfloat16
 from chebact.lab.images.augment import as_input
 from chebact.lab.images.capture import capture
-from chebact.lab.images.checkpoint import CheckpointError
 from chebact.lab.images.ddp import ALONE, Team
 from chebact.lab.images.files import DataError
 from chebact.lab.images.log import Curves, write_log
 from chebact.lab.images.sets import IMAGE_DATASETS, ImageSet, load_images
 from chebact.lab.images.spec import NAME, ImageSpec
 from chebact.lab.images.training import GENERATORS, BatchError, Epoch, ImageTraining
+from chebact.lab.output import make_folder
 from chebact.lab.spec import as_plain
-from chebact.lab.store import Record, check_folder, holds, read_record, write_record
+from chebact.lab.store import Record, holds, read_record, write_record
 
 __all__ = ["Watch", "run_images"]
 
@@ -65,12 +67,14 @@ def run_images(
     there = team.told(lambda: read_record(path) if holds(path, as_plain(spec)) else None)
     if there is not None:
         return there  # type: ignore[no-any-return]
+    if spec.precision == "bfloat16" and device == "cpu" and (reason := team.told(bfloat16.why_not)) is not None:
+        raise LabError(reason)
     watch = watch if watch is not None and team.leads else Watch()
     created = now()
     try:
         train = load_images(spec.dataset, "train", data).head(spec.subset)
         test = load_images(spec.dataset, "test", data)
-        team.told(partial(check_folder, path.parent))  # better now than after the first epoch
+        team.told(partial(make_folder, results))  # better now than after the first epoch
         outcomes = []
         with ExitStack() as held:  # by the first process for all
             team.told(lambda: held.enter_context(alone_in(path.with_suffix(""))))
@@ -145,7 +149,7 @@ def run_seed(
         curves.close()
     after = capture(training.network, shown, trained=True) if seed == 0 and math.isfinite(history[-1].test_loss) else []
     return {
-        "result": result_of(seed, history, training.failed),
+        "result": result_of(seed, history, training.failed or not math.isfinite(history[-1].test_loss)),
         "seconds": [round(epoch.seconds, 2) for epoch in history],
         "captures": {"before": before, "after": after},
     }

@@ -1,4 +1,4 @@
-"""The specs of the image experiment: what a command asks for, what one record is of, and how to ask for it again.
+"""The specs of the image experiment: what a command asks for, what one record is of.
 
 The fields of `ImageRequest` are the options of `chebact run images`: a field of `ImageSettings` is an option, part of
 the record and of the report's comparison with the usual settings.
@@ -6,7 +6,7 @@ the record and of the report's comparison with the usual settings.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -16,12 +16,11 @@ import torch
 from chebact.lab import LabError
 from chebact.lab.images.network import ShakeShakeResNet, numbers_of
 from chebact.lab.images.sets import IMAGE_DATASETS
-from chebact.lab.options import Several, Whole, about, options
+from chebact.lab.options import Several, Whole, about
 from chebact.lab.spec import as_plain, check_choice, check_count, parts_of, rebuilt, stream
-from chebact.lab.store import Record
 from chebact.table import ACTIVATIONS
 
-__all__ = ["ImageRequest", "ImageSettings", "ImageSpec", "rerun_commands", "spec_of", "unusual_options"]
+__all__ = ["ImageRequest", "ImageSettings", "ImageSpec", "spec_of"]
 
 NAME = "images"
 Cosine = Literal["epoch", "step"]
@@ -154,42 +153,3 @@ class ImageRequest(ImageSettings, Subjects):
 def spec_of(plain: Mapping[str, Any]) -> ImageSpec:
     """The spec of a record."""
     return rebuilt(ImageSpec, plain)
-
-
-def rerun_commands(records: Iterable[Record]) -> list[str]:
-    """The commands that make records again: one for those that differ in the activation alone."""
-    models: dict[str, set[str]] = {}
-    for record in records:
-        spec = record.spec
-        team = f"python -m torch.distributed.run --standalone --nproc-per-node {spec['processes']} -m "
-        start = "chebact run images" if spec["processes"] == 1 else f"{team}chebact run images"
-        words = options(spec, usual(spec["dataset"]), ImageSettings)
-        models.setdefault(" ".join([f"{start} --datasets {spec['dataset']}", *words]), set()).add(spec["activation"])
-    return [asked + models_option(own) for asked, own in models.items()]
-
-
-def models_option(names: set[str]) -> str:
-    """The option that names these models; nothing where they are the usual ones."""
-    if names == set(Subjects().models):
-        return ""
-    known = list(ACTIVATIONS)
-    own = sorted(names, key=lambda name: (known.index(name) if name in known else len(known), name))
-    return f" --models {' '.join(own)}"
-
-
-def usual(dataset: str) -> ImageSpec:
-    """What the paper does on an image set."""
-    return ImageSpec(dataset, "relu")
-
-
-def unusual_options(plain: Mapping[str, Any]) -> tuple[str, str]:
-    """What is unusual in how an image network was trained, and in the learned shapes: options, or empty texts.
-
-    Sets, epochs, subsets and seeds are left out, which every table shows; so are shapes where nothing is learned.
-    """
-    shapes, shown = ("degree", "where"), ("epochs", "seeds", "subset")
-    training = {name: value for name, value in plain.items() if name not in (*shapes, *shown)}
-    learned = {name: plain[name] for name in shapes if name in plain and plain["activation"] != "relu"}
-    both = (options(each, usual(plain["dataset"]), ImageSettings) for each in (training, learned))
-    training_words, shape_words = map(", ".join, both)
-    return training_words, shape_words

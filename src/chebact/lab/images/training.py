@@ -19,8 +19,8 @@ from torch.nn.functional import cross_entropy
 from torch.optim import SGD
 from torch.optim.lr_scheduler import LRScheduler
 
+from chebact.lab.checkpoint import CheckpointError, checkpoints, load_checkpoint, save_checkpoint
 from chebact.lab.images.augment import as_input, draw_moves, moved, with_border
-from chebact.lab.images.checkpoint import CheckpointError, checkpoints, load_checkpoint, save_checkpoint
 from chebact.lab.images.ddp import ALONE, Team
 from chebact.lab.images.network import ShakeShakeResNet
 from chebact.lab.images.sets import ImageDataset, ImageSet

@@ -7,15 +7,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
-from chebact.lab.commands.report import check_no_record
+from rich.console import Console
+
+from chebact.lab.commands.report import Files, check_no_record, write_files
 from chebact.lab.commands.run import Workers, train
 from chebact.lab.options import Flat
-from chebact.lab.output import save
+from chebact.lab.output import check_outputs
+from chebact.lab.progress import show_progress, tell_where
 from chebact.lab.stats import summarize
 from chebact.lab.store import Record, records_under
 from chebact.lab.synthetic.recipes import RecipeForm
-from chebact.lab.synthetic.report_command import show
-from chebact.lab.synthetic.rows import as_json, rows_of
+from chebact.lab.synthetic.report_command import view_of
 from chebact.lab.synthetic.run import NAME, run_synthetic
 from chebact.lab.synthetic.spec import SyntheticRequest
 
@@ -37,7 +39,7 @@ def run(
     results
         Folder of the records.
     """
-    train(NAME, run_synthetic(request, results, **machine.checked()), results, lines_of)
+    train(NAME, run_synthetic(request, results, **machine.checked(results)), results, lines_of)
 
 
 def lines_of(records: Sequence[Record]) -> list[str]:
@@ -45,7 +47,9 @@ def lines_of(records: Sequence[Record]) -> list[str]:
     lines: dict[tuple[str, ...], list[str]] = {}
     for record in records:
         spec, summary = record.spec, summarize(seed["rmse"] for seed in record.results["seeds"])
-        shown = f"{summary.nan}/{summary.seeds} NaN" if summary.nan or summary.mean is None else f"{summary.mean:.4f}"
+        shown = (
+            f"{summary.nan}/{summary.seeds} diverged" if summary.nan or summary.mean is None else f"{summary.mean:.4f}"
+        )
         head = (spec["model"], f"noise {spec['noise']:g}", f"{spec['recipes']} recipes")
         lines.setdefault(head, []).append(f"{spec['dataset']} {shown}")
     return [f"{', '.join(head)}: {', '.join(cells)}" for head, cells in lines.items()]
@@ -75,9 +79,9 @@ def reproduce(
     request = SyntheticRequest(recipes=recipe)
     folder = results or Path("reproduced-full" if full else "reproduced")  # not among the records of the project
     check_no_record(folder, json)
-    request = request if full else replace(request, noise=(0.01,), seeds=3)
-    train(NAME, run_synthetic(request, folder, **machine.checked()), folder, lines_of)
-    rows = [row for row in rows_of(records_under(folder)) if row.recipes == recipe]
-    show(rows)
-    if json is not None:
-        save(json, as_json(rows).encode())
+    check_outputs(files=(json,), folders=(folder,))
+    request, console = request if full else replace(request, noise=(0.01,), seeds=3), Console(stderr=True)
+    show_progress(run_synthetic(request, folder, **machine.checked(folder)), console, lines_of)
+    records = [record for record in records_under(folder) if record.spec["recipes"] == recipe]
+    write_files(view_of(records), Files(json=json))
+    tell_where(console, NAME, folder)

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 from rich.console import Console
 
-from chebact.lab import LabError
-from chebact.lab.commands.report import PAGE, check_no_record, write_page
+from chebact.lab.commands.report import NO_FILES, FileOptions, View
+from chebact.lab.commands.report import report as report_records
 from chebact.lab.options import Several
-from chebact.lab.output import save, wide_console
-from chebact.lab.page.documents import update_document
-from chebact.lab.page.results import read_results
+from chebact.lab.page.sheet import as_rich
+from chebact.lab.store import Record
 from chebact.lab.synthetic.agreement import agreement_of
 from chebact.lab.synthetic.explanations import as_lines
 from chebact.lab.synthetic.recipes import RecipeForm
-from chebact.lab.synthetic.rows import Row, as_csv, as_json, rows_of, tables_of
-from chebact.lab.synthetic.tables import LEGEND, as_markdown, as_tables, caption
+from chebact.lab.synthetic.rows import Row, rows_of, tables_of
+from chebact.lab.synthetic.tables import LEGEND, caption, half_sheets, markdown
 
-__all__ = ["report", "sections_of", "show"]
+__all__ = ["document_blocks", "report", "view_of"]
 
 RESULTS = Path("results/synthetic")
 
@@ -29,12 +27,9 @@ RESULTS = Path("results/synthetic")
 def report(
     *,
     results: Path = RESULTS,
-    recipes: RecipeForm | None = None,
+    recipe: RecipeForm | None = None,
     noise: Annotated[tuple[float, ...], Several] = (),
-    markdown: Path | None = None,
-    csv: Path | None = None,
-    json: Path | None = None,
-    update: Annotated[tuple[Path, ...], Several] = (),
+    files: FileOptions = NO_FILES,
     output: Path | None = None,
 ) -> None:
     """Show the tables that the records give, each cell beside the published one, and write the page with the figures.
@@ -43,62 +38,48 @@ def report(
     ----------
     results
         Folder of the records.
-    recipes
+    recipe
         Only the tables of this form of the recipes.
     noise
         Only the tables of these noise levels.
-    markdown
-        Write the tables to this file as Markdown.
-    csv
-        Write the rows to this file as comma-separated values.
-    json
-        Write the rows to this file as JSON.
-    update
-        Documents whose marked blocks are to be filled from the records.
     output
         Folder of the page, index.html; without it the page goes to `report` unless another file is asked for.
     """
-    check_no_record(results, markdown, csv, json)
-    found = read_results(results)
-    records = [
-        record
-        for record in found.of("synthetic")
-        if recipes in (None, record.spec["recipes"]) and (not noise or record.spec["noise"] in noise)
-    ]
+
+    def keep(record: Record) -> bool:
+        return recipe in (None, record.spec["recipes"]) and (not noise or record.spec["noise"] in noise)
+
+    report_records("synthetic", results, files, output, keep, view_of)
+
+
+def view_of(records: Sequence[Record]) -> View:
+    """What is shown of records."""
     rows = rows_of(records)
-    if not rows:
-        raise LabError(f"no synthetic records below {results} are of that kind")
-    show(rows)
-    sections = sections_of(rows)
-    for path, text in ((markdown, "\n".join(sections.values())), (csv, as_csv(rows)), (json, as_json(rows))):
-        if path is not None:
-            save(path, text.encode())
-    for document in update:
-        update_document(document, sections)
-    if output is not None or not (markdown or csv or json or update):
-        write_page("synthetic", replace(found, records=records), output or PAGE)
+    return View([row.exported() for row in rows], lambda console: show(rows, console), document_blocks(rows))
 
 
-def show(rows: Sequence[Row], console: Console | None = None) -> None:
+def show(rows: Sequence[Row], console: Console) -> None:
     """Print the tables and how they agree with the paper."""
-    console = console or wide_console()
-    for (recipes, noise), table in tables_of(rows).items():
-        console.print(caption(recipes, noise, table), highlight=False, soft_wrap=True)
-        for half in as_tables(table):
-            console.print(half)
+    for table in tables_of(rows).values():
+        console.print(caption(table), highlight=False, soft_wrap=True)
+        for title, half in half_sheets(table).items():
+            console.print(as_rich(half, title))
         console.print(f"({LEGEND.format('*', '!')})\n", highlight=False, soft_wrap=True)
-    for recipes in dict.fromkeys(row.recipes for row in rows):
+    for recipes, own in forms_of(rows).items():
         console.print(f"Against the paper, {recipes} recipes:", highlight=False)
-        own = [row for row in rows if row.recipes == recipes]
         console.print("\n".join(as_lines(agreement_of(own))), highlight=False, soft_wrap=True)
 
 
-def sections_of(rows: Sequence[Row]) -> dict[str, str]:
+def forms_of(rows: Sequence[Row]) -> dict[str, list[Row]]:
+    """The rows by the form of their recipes."""
+    return {form: [row for row in rows if row.recipes == form] for form in dict.fromkeys(row.recipes for row in rows)}
+
+
+def document_blocks(rows: Sequence[Row]) -> dict[str, str]:
     """The generated blocks by name: `synthetic-<recipes>-<noise>` and `synthetic-<recipes>-agreement`."""
-    sections = {
-        f"synthetic-{recipes}-{noise:g}": as_markdown(table) for (recipes, noise), table in tables_of(rows).items()
+    tables = {f"synthetic-{form}-{noise:g}": markdown(table) for (form, noise), table in tables_of(rows).items()}
+    agreement = {
+        f"synthetic-{form}-agreement": "\n".join(as_lines(agreement_of(own))) + "\n"
+        for form, own in forms_of(rows).items()
     }
-    for recipes in dict.fromkeys(row.recipes for row in rows):
-        own = [row for row in rows if row.recipes == recipes]
-        sections[f"synthetic-{recipes}-agreement"] = "\n".join(as_lines(agreement_of(own))) + "\n"
-    return sections
+    return tables | agreement

@@ -1,4 +1,4 @@
-"""The specs of the synthetic experiment: what a command asks for, what one record is of, and how to ask for it again.
+"""The specs of the synthetic experiment: what a command asks for, what one record is of.
 
 The fields of `SyntheticRequest` are the options of `chebact run synthetic`.
 """
@@ -14,13 +14,12 @@ import torch
 from torch import Tensor
 
 from chebact.lab import LabError
-from chebact.lab.options import Several, Whole, about, as_typed, options
+from chebact.lab.options import Several, Whole, about
 from chebact.lab.spec import check_choice, check_count, check_noise, parts_of, rebuilt, stream
-from chebact.lab.store import Record
 from chebact.lab.synthetic.recipes import DATASETS, RECIPE_FORMS, RecipeForm, published_split
 from chebact.networks.residual_mlp import ARCHITECTURES
 
-__all__ = ["SyntheticRequest", "SyntheticSpec", "rerun_commands", "spec_of"]
+__all__ = ["SyntheticRequest", "SyntheticSpec", "spec_of"]
 
 TOGETHER = 144  # replicas in one batch: enough to hide the overhead of a step, few enough to stay in the last cache
 COLUMNS = 5  # inputs of the widest network of the paper's data; data with fewer features have zeros there
@@ -143,16 +142,3 @@ def named(names: tuple[str, ...], table: Mapping[str, Any]) -> list[str]:
 def spec_of(plain: Mapping[str, Any]) -> SyntheticSpec:
     """The spec of a record."""
     return rebuilt(SyntheticSpec, plain)
-
-
-def rerun_commands(records: Iterable[Record]) -> list[str]:
-    """The commands that make records again: one per recipe, seeds and epochs, for all models and data sets."""
-    usual, levels = SyntheticRequest(), dict[tuple[str, ...], set[float]]()
-    for record in records:
-        plain = {name: value for name, value in record.spec.items() if name != "recipes"}
-        asked = (f"chebact run synthetic --recipe {record.spec['recipes']}", *options(plain, usual, Settings))
-        levels.setdefault(asked, set()).add(record.spec["noise"])
-    return [
-        " ".join(asked) + ("" if sorted(noise) == list(usual.noise) else f" --noise {as_typed(sorted(noise))}")
-        for asked, noise in levels.items()
-    ]
