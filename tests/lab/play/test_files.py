@@ -82,7 +82,7 @@ def frames(page):
 
 
 def test_a_record_shows_its_layers_after_and_before_training(open_page, tmp_path, capsys):
-    out = tmp_path / "new folder" / "play.html"
+    out = tmp_path / "play.html"
     path = record(tmp_path, KEPT)
     assert run_command(["play", "--record", str(path), "--output", str(out), "--no-open"]) == 0
     assert capsys.readouterr().out.strip() == str(out)
