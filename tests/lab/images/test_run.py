@@ -223,7 +223,7 @@ def test_captures_are_the_inputs_and_the_shapes():
         inside = points.clamp(-1, 1)
         shape = inside**3 - inside + (3 * inside**2 - 1) * (points - inside)
         torch.testing.assert_close(torch.tensor(each["shape"]), shape, rtol=1e-4, atol=1e-4)
-        assert each["values"] == pytest.approx(activation.values[each["unit"]].tolist(), rel=1e-5, abs=1e-6)
+        assert each["values"] == pytest.approx(activation.heights[each["unit"]].tolist(), rel=1e-5, abs=1e-6)
     capture(network, x, trained=False)
     assert all(torch.equal(value, before[name]) for name, value in network.state_dict().items())
 

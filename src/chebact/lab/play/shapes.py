@@ -35,6 +35,7 @@ OWN = (
     "torch.nn.modules.",
     "torch.nn.parameter",
 )
+PARAMETERS = ("heights", "values")  # what a state calls the heights; the second, before they had that name
 
 
 @dataclass(frozen=True)
@@ -208,8 +209,9 @@ def layers_of(content: Any, where: str = "") -> Iterator[Layer]:
         for key, inner in content.items():
             own = f"{where}.{key}" if where else str(key)
             if isinstance(inner, torch.Tensor):
-                if str(key).rpartition(".")[2] == "values" and is_values(inner):
-                    yield Layer(own.removesuffix("values").rstrip(".") or "values", inner)
+                last = str(key).rpartition(".")[2]
+                if last in PARAMETERS and is_values(inner):
+                    yield Layer(own.removesuffix(last).rstrip(".") or last, inner)
             else:
                 yield from layers_of(inner, own)
 
@@ -218,12 +220,12 @@ def layers_in_modules(model: nn.Module, where: str) -> Iterator[Layer]:
     """The learned activations of a model."""
     for name, module in model.named_modules():
         own = ".".join(part for part in (where, name) if part) or type(module).__name__
-        if isinstance(module, ChebyshevLagrange) and is_values(module.values):
+        if isinstance(module, ChebyshevLagrange) and is_values(module.heights):
             basis = module.basis
             nodes = regression_nodes_of(basis.regression_nodes, basis.degree)
-            yield Layer(own, module.values, tails_kind(basis.tails), nodes, interval_of(basis.interval))
-        elif isinstance(module, WeightedChebyshev) and is_values(module.values):
-            yield Layer(f"{own} (weighted Chebyshev)", module.values, "none", weights=True)
+            yield Layer(own, module.heights, tails_kind(basis.tails), nodes, interval_of(basis.interval))
+        elif isinstance(module, WeightedChebyshev) and is_values(module.weights):
+            yield Layer(f"{own} (weighted Chebyshev)", module.weights, "none", weights=True)
 
 
 def is_values(tensor: Any) -> bool:
