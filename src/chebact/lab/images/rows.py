@@ -78,7 +78,7 @@ def rows_of(records: Iterable[Record]) -> list[ImageRow]:
 
 def settings(record: Record) -> str:
     """All of a spec that ReLU has too, but for the number of seeds, as one text."""
-    own = ("activation", "seeds", "degree", "where")
+    own = ("activation", "seeds", "degree", "where", "init")
     shared = {name: value for name, value in record.spec.items() if name not in own}
     return json.dumps(shared, sort_keys=True)
 
