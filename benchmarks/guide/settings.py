@@ -8,7 +8,7 @@ from chebact.lab.spec import key
 
 CHEBACT = "chebact"
 INITS = ("zeros", "identity", "relu", "leaky_relu", "gelu", "silu", "tanh", "sigmoid")
-DEFAULT = "gelu"  # the start of the heights in the studies of other things
+DEFAULT = "tanh"  # the start of the heights in the studies of other things
 FIXED = ("relu", "gelu", "silu", "tanh")
 
 

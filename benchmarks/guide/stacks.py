@@ -81,7 +81,7 @@ class Norm(nn.Module):
 
 
 class Stack(nn.Module):
-    """Linear, `depth` - 1 times [norm, activation, Linear], each added to its input if residual, and once more to 1."""
+    """Linear, then `depth` times [norm, activation, Linear]; all but the last are added to their input if residual."""
 
     def __init__(self, setting: Setting, features: int) -> None:
         super().__init__()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from settings import FIXED, INITS, Model, Setting, chebact
+from settings import DEFAULT, FIXED, INITS, Model, Setting, chebact
 
 ADAM = (0.001, 0.003, 0.01, 0.03)
 STEPS = {"adam": (0.001, 0.01), "sgd": (0.01, 0.1), "paper": (0.01,)}
@@ -37,9 +37,9 @@ def init() -> list[Setting]:
 
 def norm() -> list[Setting]:
     """Layer norm and batch norm before every activation; `init` has the same without."""
-    models = (*(chebact(start) for start in ("zeros", "relu", "gelu", "silu")), Model("relu"), Model("gelu"))
+    models = (*(chebact(start) for start in ("zeros", "relu", "gelu", "tanh")), Model("relu"), Model("gelu"))
     stacks = [
-        Setting("norm", network, "waves", "adam", step, models, depth=6, norm=kind, seeds=4)
+        Setting("norm", network, "waves", "adam", step, models, depth=6, norm=kind, seeds=3)
         for network in ("plain", "residual")
         for kind in ("layer", "batch")
         for step in STEPS["adam"]
@@ -65,7 +65,7 @@ def degree() -> list[Setting]:
     """Degrees 1 to 9 in the toy and in a residual stack."""
     models = tuple(chebact(degree=degree) for degree in range(1, 10))
     return [
-        Setting("degree", network, "waves", "adam", step, models, depth=depth, noise=noise)
+        Setting("degree", network, "waves", "adam", step, models, depth=depth, noise=noise, seeds=3)
         for network, depth, noise in (("plain", 2, 0.0), ("plain", 2, 0.1), ("residual", 6, 0.0))
         for step in (0.003, 0.01)
     ]
@@ -74,10 +74,10 @@ def degree() -> list[Setting]:
 def step() -> list[Setting]:
     """The step size of the heights as a multiple of the weights', from two starts."""
     models = tuple(
-        chebact(start, heights_step=scale) for start in ("zeros", "gelu") for scale in (0.0, 0.1, 0.3, 1.0, 3.0)
+        chebact(start, heights_step=scale) for start in ("zeros", DEFAULT) for scale in (0.0, 0.1, 0.3, 1.0, 3.0)
     )
     return [
-        Setting("step", network, "waves", optimizer, step, models, depth=depth, seeds=4)
+        Setting("step", network, "waves", optimizer, step, models, depth=depth, seeds=3)
         for network, depth in (("plain", 2), ("residual", 6))
         for optimizer in ("adam", "sgd")
         for step in STEPS[optimizer]
@@ -86,9 +86,9 @@ def step() -> list[Setting]:
 
 def decay() -> list[Setting]:
     """Weight decay that reaches the heights, or not."""
-    models = tuple(chebact(start, heights_decay=reaches) for start in ("zeros", "gelu") for reaches in (False, True))
+    models = tuple(chebact(start, heights_decay=reaches) for start in ("zeros", DEFAULT) for reaches in (False, True))
     return [
-        Setting("decay", network, "waves", "adam", 0.003, models, depth=depth, decay=amount, noise=0.1)
+        Setting("decay", network, "waves", "adam", 0.003, models, depth=depth, decay=amount, noise=0.1, seeds=3)
         for network, depth in (("plain", 2), ("residual", 6))
         for amount in (0.01, 0.1, 1.0)
     ]
@@ -98,7 +98,7 @@ def interval() -> list[Setting]:
     """Inputs of other sizes, and nodes on other intervals."""
     models = (*(chebact(half_width=half) for half in (0.5, 1.0, 2.0, 4.0)), Model("gelu"), Model("relu"))
     return [
-        Setting("interval", network, "waves", "adam", step, models, depth=depth, scale=scale, seeds=4)
+        Setting("interval", network, "waves", "adam", step, models, depth=depth, scale=scale, seeds=3)
         for network, depth in (("plain", 2), ("residual", 6))
         for scale in (0.1, 1.0, 10.0)
         for step in STEPS["adam"]
