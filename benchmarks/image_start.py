@@ -12,10 +12,10 @@ import tempfile
 from pathlib import Path
 
 from chebact import ChebyshevLagrange
-from chebact.data.image_files import DataError
-from chebact.data.images import load_images
-from chebact.lab.experiments.images import ImageCohort, training_of
-from chebact.training.distributed import ALONE
+from chebact.lab.images.ddp import ALONE
+from chebact.lab.images.files import DataError
+from chebact.lab.images.run import ImageCohort, training_of
+from chebact.lab.images.sets import load_images
 
 
 def main() -> None:

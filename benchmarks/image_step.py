@@ -23,7 +23,7 @@ import torch
 from torch.nn.functional import cross_entropy
 
 import chebact
-from chebact.networks import ShakeShakeResNet
+from chebact.lab.images.network import ShakeShakeResNet
 from chebact.training import keep_freed_memory
 
 ACTIVATIONS = ("relu", "cl-extrapolate")

@@ -1,4 +1,4 @@
-"""What all tests share: the kernels that run on this machine, and a browser."""
+"""What all tests share: the kernels that run on this machine, a browser, and the markers that follow from a test."""
 
 import os
 
@@ -10,7 +10,7 @@ if not torch.cuda.is_available():  # decided when Triton is imported, and other 
 
 from chebact import kernels
 
-pytest_plugins = ["browser"]  # the fixtures `chromium` and `open_page`
+pytest_plugins = ["support.browser"]  # the fixtures `chromium` and `open_page`
 
 CPU = torch.device("cpu")
 HERE = [name for name in kernels.NAMES if name != "gpu"]  # that one has tests of its own, in Triton's interpreter
@@ -31,3 +31,17 @@ def one_thread():
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(threads)
+
+
+@pytest.hookimpl(tryfirst=True)  # before -m is looked at
+def pytest_collection_modifyitems(config, items):
+    """Mark what opens a browser or interprets the GPU kernel; leave out the slow ones unless -m speaks of them."""
+    for item in items:
+        if {"chromium", "open_page"} & set(item.fixturenames):
+            item.add_marker("browser")
+        called = getattr(item, "callspec", None)
+        if called and called.params.get("name") == "gpu" and not torch.cuda.is_available():
+            item.add_marker("gpu_interpreter")
+    if "slow" not in config.option.markexpr:
+        config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("slow")])
+        items[:] = [item for item in items if not item.get_closest_marker("slow")]

@@ -19,7 +19,8 @@ from typing import Any, Protocol, cast
 import torch
 
 from chebact.basis import Basis
-from chebact.kernels import reference, team
+from chebact.kernels import reference
+from chebact.kernels.cpu import threads
 from chebact.kernels.layout import NoMemoryError, Sizes, literal, prepared
 
 NAMES = ("cpu", "gpu", "reference")  # in the order of preference
@@ -156,8 +157,8 @@ def evaluate(
             _plans.clear()
         else:
             return out
-    if team.is_forked():
-        with team.torch_on_one_thread():
+    if threads.is_forked():
+        with threads.torch_on_one_thread():
             return _evaluate(x, values, basis, channel_dim, replicated, inplace)
     return _evaluate(x, values, basis, channel_dim, replicated, inplace)
 
@@ -199,8 +200,8 @@ def gradients(
             pass
         except Exception:
             _plans.clear()
-    if team.is_forked():
-        with team.torch_on_one_thread():
+    if threads.is_forked():
+        with threads.torch_on_one_thread():
             return _gradients(x, grad, values, basis, channel_dim, replicated)
     return _gradients(x, grad, values, basis, channel_dim, replicated)
 
@@ -241,7 +242,7 @@ def plan_for(x: torch.Tensor, values: torch.Tensor, basis: Basis, channel_dim: i
 
 
 def _keep_plan(kind: tuple[Any, ...], plan: Plan) -> None:
-    if team.is_forked():
+    if threads.is_forked():
         return
     if len(_plans) >= MOST_PLANS:
         _plans.clear()

@@ -30,38 +30,38 @@ data = App(name="data", help="Fetch the image sets, and show which of them are t
 app.command(data)
 
 TRAIN = "Train what is missing of the synthetic experiment. Stop it at any moment; the same command goes on from there."
-run.command("chebact.lab.commands.synthetic:run", name="synthetic", help=TRAIN)
+run.command("chebact.lab.synthetic.commands:run", name="synthetic", help=TRAIN)
 report.command(
-    "chebact.lab.commands.synthetic:report",
+    "chebact.lab.synthetic.commands:report",
     name="synthetic",
     help="The synthetic tables, each cell beside the published one, and the page with the figures.",
 )
 report.command("chebact.lab.commands.report:everything", name="all", help="The page of all experiments.")
 report.command("chebact.lab.commands.report:pictures", name="pictures", help="The pictures of the README.")
-run.command("chebact.lab.commands.images:run", name="images")
-report.command("chebact.lab.commands.images:report", name="images")
-data.command("chebact.lab.commands.data:fetch", name="fetch")
-data.command("chebact.lab.commands.data:show", name="list")
+run.command("chebact.lab.images.commands:run", name="images")
+report.command("chebact.lab.images.commands:report", name="images")
+data.command("chebact.lab.images.data_commands:fetch", name="fetch")
+data.command("chebact.lab.images.data_commands:show", name="list")
 run.command(
-    "chebact.lab.commands.clinical:run",
+    "chebact.lab.clinical.commands:run",
     name="clinical",
     help="Train what is missing of the clinical experiment, on generated data or on your own table of recordings.",
 )
 report.command(
-    "chebact.lab.commands.clinical:report",
+    "chebact.lab.clinical.commands:report",
     name="clinical",
     help="The clinical tables, with the tests between models, and the page.",
 )
 app.command(
-    "chebact.lab.commands.synthetic:reproduce", name="reproduce", help="Train the synthetic tables anew and show them."
+    "chebact.lab.synthetic.commands:reproduce", name="reproduce", help="Train the synthetic tables anew and show them."
 )
-bench.command("chebact.lab.commands.bench:ops", name="ops")
-bench.command("chebact.lab.commands.bench:page", name="page")
+bench.command("chebact.lab.bench.commands:ops", name="ops")
+bench.command("chebact.lab.bench.commands:page", name="page")
 app.command(
     "chebact.lab.commands.kernels:show", name="kernels", help="Show every kernel: whether it runs here, and why not."
 )
 app.command(
-    "chebact.lab.commands.play:play",
+    "chebact.lab.play.commands:play",
     name="play",
     help="Write and open the playground, where an activation is bent by hand.",
 )

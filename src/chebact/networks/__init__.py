@@ -2,6 +2,5 @@
 
 from chebact.networks.linear import ReplicaLinear
 from chebact.networks.residual_mlp import ARCHITECTURES, ResidualMLP
-from chebact.networks.shake_shake import ShakeShakeResNet
 
-__all__ = ["ARCHITECTURES", "ReplicaLinear", "ResidualMLP", "ShakeShakeResNet"]
+__all__ = ["ARCHITECTURES", "ReplicaLinear", "ResidualMLP"]

@@ -4,7 +4,7 @@ A replica has its own parameters, its own order of the data, its own loss, and i
 between replicas: the losses are added before the backward pass, so each replica's gradient is that of its own loss,
 and the optimizer must work elementwise (SGD, Adam, AdamW, RMSprop, Adagrad do; LBFGS, and clipping by a norm over all
 replicas, do not). So R replicas together are R runs alone, and one that turns NaN takes only itself along. That holds
-too where the replicas have different numbers of points, as the folds of a cross validation have (`uneven`).
+too where the replicas have different numbers of points, as the folds of a cross validation have (`ragged`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from torch.optim import Optimizer
 from torch.optim.lr_scheduler import CosineAnnealingLR, LRScheduler
 
 from chebact.training.memory import frozen_garbage
-from chebact.training.uneven import Batch, check_points, hold, uneven_batches
+from chebact.training.ragged import Batch, check_points, hold, uneven_batches
 
 __all__ = [
     "ReplicaRun",

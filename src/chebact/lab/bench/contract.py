@@ -11,7 +11,7 @@ from chebact.lab import LabError
 
 __all__ = ["CONTRACT", "run_contract_tests", "why_not_tested"]
 
-CONTRACT = Path(__file__).parents[4] / "tests" / "test_kernels_contract.py"
+CONTRACT = Path(__file__).parents[4] / "tests" / "kernels" / "test_contract.py"
 
 
 def why_not_tested() -> str | None:
@@ -26,11 +26,11 @@ def run_contract_tests() -> None:
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", str(CONTRACT)]
     if find_spec("xdist") is not None:
         command += ["-n", "2"]
-    done = subprocess.run(command, cwd=CONTRACT.parents[1], capture_output=True, text=True, errors="replace")
+    done = subprocess.run(command, cwd=CONTRACT.parents[2], capture_output=True, text=True, errors="replace")
     if done.returncode != 0:
         lines = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
         last = lines[-1].strip("= ") if lines else f"exit code {done.returncode}"
         raise LabError(
             f"the contract tests of the kernels are not green ({last}), so nothing was timed: "
-            f"see `python3 dev.py test tests/{CONTRACT.name}`, or leave them out with --no-tests"
+            f"see `python3 dev.py test tests/kernels/{CONTRACT.name}`, or leave them out with --no-tests"
         )

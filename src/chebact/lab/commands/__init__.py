@@ -1,3 +1,1 @@
-"""What the commands do, one module a subject: they join experiments, records and reports. The arguments live in
-`cli`.
-"""
+"""Commands that belong to no subject, and the options that all commands share; `cli` has the names of the commands."""

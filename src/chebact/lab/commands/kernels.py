@@ -63,7 +63,7 @@ def _row(name: str) -> KernelRow:
         return KernelRow(name, "any tensor", reason, torch.get_num_threads(), "torch's own")
     if reason is not None:
         return KernelRow(name, "CPU tensors", reason)
-    from chebact.kernels import team  # only where the kernel runs
+    from chebact.kernels.cpu import threads as team  # only where the kernel runs
 
     return KernelRow(name, "CPU tensors", None, team.available_threads(), team.threading_layer())
 

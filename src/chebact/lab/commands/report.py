@@ -10,9 +10,9 @@ from rich.console import Console
 from chebact import __version__
 from chebact.lab import LabError
 from chebact.lab.output import save
-from chebact.lab.report.page import Kind, as_html, sections_of
-from chebact.lab.report.pictures import readme_pictures
-from chebact.lab.report.results import Results, read_results
+from chebact.lab.page.page import Kind, as_html, sections_of
+from chebact.lab.page.readme_pictures import readme_pictures
+from chebact.lab.page.results import Results, read_results
 
 __all__ = ["PAGE", "check_no_record", "everything", "pictures", "write_page"]
 

@@ -17,15 +17,22 @@ from chebact.activations import ChebyshevLagrange, WeightedChebyshev
 from chebact.basis import Basis
 from chebact.lab import LabError
 from chebact.lab.captures import inputs_of, tails_of
+from chebact.lab.images.checkpoint import CheckpointError, is_checkpoint, read_checkpoint
 from chebact.lab.store import Record, read_record
-from chebact.training.checkpoint import CheckpointError, is_checkpoint, read_checkpoint
 
 __all__ = ["MOST_DEGREE", "Shapes", "shapes_in_model", "shapes_in_record"]
 
 MOST_DEGREE = 100  # the page's own limit, MOST.read in state.js
 MOST_NUMBERS = 400_000  # about 8 MB of page
 TURNED_NAN = "{} keeps no learned activations because that training turned NaN: choose another record"
-OWN = ("chebact.activations", "chebact.networks.", "chebact.basis", "torch.nn.modules.", "torch.nn.parameter")
+OWN = (
+    "chebact.activations",
+    "chebact.networks.",
+    "chebact.lab.images.network",
+    "chebact.basis",
+    "torch.nn.modules.",
+    "torch.nn.parameter",
+)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,218 @@
+"""The fused CPU kernel: Numba loops over explicit vectors, on torch's own threads.
+
+Compiled for a type when first used and kept on disk. Up to degree 3 it is bound by memory; above, by one division a
+node and element.
+"""
+
+from __future__ import annotations
+
+import zlib
+from array import array
+from functools import cached_property, lru_cache
+from pathlib import Path
+
+import numpy
+import torch
+
+from chebact.basis import Basis
+from chebact.kernels.cpu.call_block import (
+    CONSTANTS,
+    COUNTERS,
+    DEGREE,
+    GRAD,
+    INNER_BLOCKS,
+    LENGTH,
+    MATRIX,
+    OUT,
+    PARTIAL,
+    PARTS,
+    RESULT,
+    SLOPES,
+    TABLE,
+    TASKS,
+    X,
+)
+from chebact.kernels.cpu.threads import Program
+from chebact.kernels.layout import NoMemoryError, Sizes
+
+name = "cpu"
+
+TASK = 32_768  # elements a task; a constant, so that the cut does not depend on the machine
+MOST_BLOCKS = 32  # of the outer axis: bounds the memory and the time of the last sum
+NO_MEMORY = "a tensor came that has no memory of its own"
+SERIAL_BELOW = 12_000  # elements at degree 3; below, starting a team costs more than it saves
+
+
+def why_not(device: torch.device) -> str | None:
+    """Why this kernel cannot serve tensors on `device`, or None where it can."""
+    if device.type != "cpu":
+        return f"it serves CPU tensors, and this one is on {device.type}"
+    return _why_not_compiled()
+
+
+@lru_cache(maxsize=1)
+def _why_not_compiled() -> str | None:
+    try:
+        import numba
+    except Exception as error:  # a broken install raises anything
+        return f"Numba cannot be imported ({type(error).__name__}: {error})"
+    if numba.config.DISABLE_JIT:
+        return "Numba does not compile, since NUMBA_DISABLE_JIT is set"
+    return None
+
+
+def evaluate(x: torch.Tensor, values: torch.Tensor, basis: Basis, sizes: Sizes, out: torch.Tensor) -> None:
+    """The activation of x into `out`, which may be x itself."""
+    plan_of(basis, sizes, x.dtype).evaluate(x, values, out)
+
+
+def gradients(
+    x: torch.Tensor, grad: torch.Tensor, values: torch.Tensor, basis: Basis, sizes: Sizes, out: torch.Tensor
+) -> torch.Tensor:
+    """The gradient of x into `out`, and that of the values, in one pass over x and grad."""
+    return plan_of(basis, sizes, x.dtype).gradients(x, grad, values, out)
+
+
+class Plan:
+    """All of a call that does not change from call to call: the cut into tasks, constants and machine code."""
+
+    def __init__(self, basis: Basis, sizes: Sizes, dtype: torch.dtype) -> None:
+        blocks = _blocks(sizes)
+        self._basis, self._by_powers, self._tasks = basis, basis.by_powers, blocks[-1]
+        work = sizes[0] * sizes[1] * sizes[2] * sizes[3] * (1 if basis.by_powers else basis.degree)
+        self._serial = work < SERIAL_BELOW or self._tasks == 1
+        sums = 8 if basis.by_powers else len(basis.table)
+        alone = basis.by_powers and blocks[3] * blocks[5] == 1  # then a task writes the result itself
+        self._partial_length = 0 if alone else sizes[0] * blocks[3] * blocks[5] * sizes[2] * sums
+        self._matrix = _matrix(basis) if basis.by_powers else torch.from_numpy(numpy.ascontiguousarray(basis.table))
+        self._slope_matrix = _matrix(basis.derivative()) if basis.by_powers else torch.empty(0, device="cpu")
+        self._constants = _constants(basis, dtype)
+        self._kind = (dtype == torch.float64, *(_choices(basis) if basis.by_powers else (basis.has_tails,)))
+        self._blank = array("q", [0]) * LENGTH
+        self._blank[TASKS : INNER_BLOCKS + 1] = array("q", (self._tasks, *sizes, *blocks[:6]))
+        self._blank[MATRIX], self._blank[CONSTANTS] = self._matrix.data_ptr(), self._constants.data_ptr()
+        self._blank[DEGREE] = basis.degree
+
+    def evaluate(self, x: torch.Tensor, values: torch.Tensor, out: torch.Tensor) -> None:
+        """The activation of x into `out`."""
+        table = values if self._by_powers else _table(values, self._basis)
+        block, threads = self._block()
+        block[X], block[OUT], block[TABLE] = x.data_ptr(), out.data_ptr(), table.data_ptr()
+        if not (block[X] and block[OUT] and block[TABLE]):
+            raise NoMemoryError(NO_MEMORY)
+        self._forward.run(block.buffer_info()[0], threads)
+
+    def gradients(self, x: torch.Tensor, grad: torch.Tensor, values: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
+        """The gradient of x into `out`; returns that of the values."""
+        result = torch.empty_like(values)
+        table = values if self._by_powers else _table(values, self._basis.derivative())
+        slopes = self._slope_matrix if self._by_powers else table
+        block, threads = self._block()
+        block[X], block[GRAD], block[OUT] = x.data_ptr(), grad.data_ptr(), out.data_ptr()
+        block[TABLE], block[SLOPES], block[RESULT] = table.data_ptr(), slopes.data_ptr(), result.data_ptr()
+        if not (block[X] and block[GRAD] and block[OUT] and block[TABLE] and block[RESULT]):
+            raise NoMemoryError(NO_MEMORY)
+        address, _ = block.buffer_info()
+        if not self._partial_length:
+            self._backward.run(address, threads)
+            return result
+        partial = torch.empty(self._partial_length, dtype=torch.float64, device="cpu")
+        block[PARTIAL] = partial.data_ptr()
+        self._backward.run(address, threads)
+        self._finish.run(address, 1)
+        return result
+
+    def _block(self) -> tuple[array[int], int]:
+        """A block of integers for one call, its counters behind it; and the threads that pay."""
+        threads = 1 if self._serial else min(torch.get_num_threads(), self._tasks)
+        block = self._blank + array("q", [0]) * (threads + 1)
+        block[COUNTERS], block[PARTS] = block.buffer_info()[0] + LENGTH * block.itemsize, threads
+        return block, threads
+
+    @cached_property
+    def _forward(self) -> Program:
+        return _program("forward", *self._kind)
+
+    @cached_property
+    def _backward(self) -> Program:
+        return _program("backward", *self._kind)
+
+    @cached_property
+    def _finish(self) -> Program:
+        return _program("finish", *self._kind)
+
+
+plan_of = lru_cache(maxsize=4096)(Plan)
+
+
+@lru_cache(maxsize=1024)
+def _blocks(sizes: Sizes) -> tuple[int, int, int, int, int, int, int]:
+    """Block lengths of outer, channel and inner, how many blocks of each there are, and the number of tasks."""
+    replicas, outer, channels, inner = sizes
+    inner_block = inner if inner <= 2 * TASK else TASK
+    channel_block = channels if channels * inner_block <= 2 * TASK else max(8, TASK // inner_block // 8 * 8)
+    outer_block = max(1, TASK // (channel_block * inner_block), -(-outer // MOST_BLOCKS))
+    counts = (-(-outer // outer_block), -(-channels // channel_block), -(-inner // inner_block))
+    return outer_block, channel_block, inner_block, *counts, replicas * counts[0] * counts[1] * counts[2]
+
+
+def _choices(basis: Basis) -> tuple[bool, bool, bool, bool]:
+    """What the power form can leave out: see `cubic.programs`."""
+    joined = basis.order == 0 or not basis.has_tails
+    return basis.interval == (-1.0, 1.0), basis.has_tails, joined, joined and basis.tails != "regression"
+
+
+@lru_cache(maxsize=64)
+def _program(step: str, double: bool, *choices: bool) -> Program:
+    from numba import cfunc, float32, float64, types
+
+    dtype = float64 if double else float32
+    if len(choices) > 1:
+        from chebact.kernels.cpu.cubic import programs as power_programs
+
+        function = power_programs(dtype, _edition(), *choices)[step]
+    else:
+        from chebact.kernels.cpu.barycentric import programs as barycentric_programs
+
+        function = barycentric_programs(dtype, _edition(), *choices)[step]
+    signature = types.void(types.int64)
+    try:
+        return Program(cfunc(signature, cache=True)(function))
+    except Exception:  # no folder for the cache can be written, or what lies there is broken
+        return Program(cfunc(signature)(function))
+
+
+@lru_cache(maxsize=1)
+def _edition() -> int:
+    """A number that changes with the source of the loops: Numba itself watches one file a function."""
+    sources = sorted(Path(__file__).parent.glob("*.py"))
+    return zlib.crc32(b"".join(source.read_bytes() for source in sources))
+
+
+@lru_cache(maxsize=256)
+def _matrix(basis: Basis) -> torch.Tensor:
+    """The power form's matrix transposed, a row of 16 numbers a parameter."""
+    rows = numpy.zeros((basis.degree + 1, 16))
+    rows[:, :10] = basis.power_pieces.T
+    if basis.degree == 2:
+        rows[:, 9] = rows[:, 8]  # the one node between the ends, 0, has two signs
+    return torch.from_numpy(rows)
+
+
+@lru_cache(maxsize=256)
+def _constants(basis: Basis, dtype: torch.dtype) -> torch.Tensor:
+    kind = numpy.float64 if dtype == torch.float64 else numpy.float32
+    return torch.from_numpy(numpy.array(basis.fused_constants(kind), kind))
+
+
+def _table(values: torch.Tensor, basis: Basis) -> torch.Tensor:
+    """The table of every channel, in the type of the values: (replica, channel, number).
+
+    NumPy multiplies: in a forked child torch would wait for threads that are not there.
+    """
+    numbers = values.detach().numpy().astype(numpy.float64)
+    if basis.order == 0 and basis.parameters == "values":
+        numbers = numpy.concatenate([numbers, numbers @ basis.table[basis.degree + 1 :].T], axis=-1)
+    else:
+        numbers = numbers @ basis.table.T
+    return torch.from_numpy(numbers).to(values.dtype)

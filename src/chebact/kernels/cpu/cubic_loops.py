@@ -1,0 +1,168 @@
+"""The loops of the power form: along one channel's row, or over rows of neighbouring channels."""
+
+from __future__ import annotations
+
+from chebact.kernels.cpu.cubic_formula import add, inside, position, slope, value
+from chebact.kernels.cpu.lanes import WIDTH, load, load_one, rolled, splat, store
+from chebact.kernels.cpu.tables import (
+    TABLE_LENGTH,
+    add_eight,
+    add_lanes,
+    add_numbers,
+    channels_at,
+    keep_sums,
+    keep_ten,
+    kept_sums,
+    kept_ten,
+    lanes_to_parameters,
+    spread,
+    ten_lanes,
+    ten_of,
+)  # fmt: skip
+from chebact.kernels.cpu.tasks import RUN, jit
+
+NEAR = 256  # elements of the few rows that are worked on side by side, so that memory is still read in its order
+SUMS = 8  # four power sums, and the height's and the slope's share of either line
+
+
+@jit
+def constants(k):
+    """The ends, the place of the interval and the nodes between its ends."""
+    ends = (load_one(k, 0), load_one(k, 1))
+    place = (load_one(k, 2), load_one(k, 3), load_one(k, 4))
+    return ends, place, (load_one(k, 5), load_one(k, 6), load_one(k, 7), load_one(k, 8))
+
+
+@jit
+def spread_constants(ends, place, between):
+    """The constants in every lane."""
+    return (
+        (splat(ends[0]), splat(ends[1])),
+        (splat(place[0]), splat(place[1]), splat(place[2])),
+        (splat(between[0]), splat(between[1]), splat(between[2]), splat(between[3])),
+    )
+
+
+@jit
+def forward_row(x, out, start, stop, tables, own, k, plain, tailed):
+    """One channel's row from start to stop; its table is at tables[own]."""
+    ends, place, between = constants(k)
+    lane_ends, lane_place, lane_between = spread_constants(ends, place, between)
+    table = ten_of(tables, own)
+    t = spread(table)
+    whole = start + (stop - start) // WIDTH * WIDTH
+    for i in range(start, whole, WIDTH):
+        rolled()
+        v = load(x, i)
+        store(out, i, value(v, t, lane_between, lane_ends, lane_place, plain, tailed))
+    for i in range(whole, stop):
+        v = load_one(x, i)
+        store(out, i, value(v, table, between, ends, place, plain, tailed))
+
+
+@jit
+def forward_columns(
+    x, out, start, step, rows, length, repeat, parameters, tables, matrix, terms, kept, k, plain, tailed, zero
+):
+    """Neighbouring channels side by side, as many rows at a time as stay in the nearest cache."""
+    ends, place, between = constants(k)
+    lane_ends, lane_place, lane_between = spread_constants(ends, place, between)
+    whole = length // WIDTH * WIDTH
+    near = max(4, NEAR // length)
+    for at in range(0, whole, WIDTH):
+        keep_ten(kept, at * 10, ten_lanes(parameters, channels_at(at, repeat), matrix, terms, zero))
+    for begin in range(0, rows, near):
+        for at in range(0, whole, WIDTH):
+            t = kept_ten(kept, at * 10)
+            for row in range(begin, min(begin + near, rows)):
+                i = start + row * step + at
+                rolled()
+                v = load(x, i)
+                store(out, i, value(v, t, lane_between, lane_ends, lane_place, plain, tailed))
+    for at in range(whole, length):
+        s = ten_of(tables, at // repeat * TABLE_LENGTH)
+        for row in range(rows):
+            i = start + row * step + at
+            w = load_one(x, i)
+            store(out, i, value(w, s, between, ends, place, plain, tailed))
+
+
+@jit
+def backward_row(x, g, out, start, stop, tables, own, acc, at, k, plain, joined, smooth, zero):
+    """One channel's row from start to stop; its table is at tables[own], its sums are vectors kept at acc[at]."""
+    ends, place, _ = constants(k)
+    lane_ends, lane_place, _ = spread_constants(ends, place, (zero, zero, zero, zero))
+    table = ten_of(tables, own)
+    d = spread(table)
+    none = splat(zero)
+    a = kept_sums(acc, at, none, joined)
+    whole = start + (stop - start) // WIDTH * WIDTH
+    for i in range(start, whole, WIDTH):
+        rolled()
+        v, h = load(x, i), load(g, i)
+        c = inside(v, lane_ends)
+        u = position(c, lane_place, plain)
+        store(out, i, h * slope(v, u, d, lane_ends, smooth))
+        a = add(a, v, c, u, h, none, lane_ends, joined)
+    keep_sums(acc, at, a, joined)
+    if whole < stop:
+        b = (zero, zero, zero, zero, zero, zero, zero, zero)
+        for i in range(whole, stop):
+            w, f = load_one(x, i), load_one(g, i)
+            e = inside(w, ends)
+            s = position(e, place, plain)
+            store(out, i, f * slope(w, s, table, ends, smooth))
+            b = add(b, w, e, s, f, zero, ends, joined)
+        add_eight(acc, at, WIDTH, b)
+
+
+@jit
+def backward_columns(
+    x, g, out, start, step, rows, length, repeat, parameters, tables, slopes, matrix, terms, sums, result, kept,
+    acc, k, plain, joined, smooth, zero,
+):  # fmt: skip
+    """Eight neighbouring positions at a time; a `result` takes the gradients at once, else `sums` grow."""
+    ends, place, _ = constants(k)
+    lane_ends, lane_place, _ = spread_constants(ends, place, (zero, zero, zero, zero))
+    none = splat(zero)
+    nothing = (none, none, none, none, none, none, none, none)
+    whole = length // WIDTH * WIDTH
+    near = min(RUN, max(4, NEAR // length))
+    for at in range(0, whole, WIDTH):
+        keep_ten(kept, at * 10, ten_lanes(parameters, channels_at(at, repeat), slopes, terms, zero))
+        keep_sums(acc, at * SUMS, nothing, joined)
+    summed = 0
+    for begin in range(0, rows, near):
+        stop = min(begin + near, rows)
+        for at in range(0, whole, WIDTH):
+            d, a = kept_ten(kept, at * 10), kept_sums(acc, at * SUMS, none, joined)
+            for row in range(begin, stop):
+                i = start + row * step + at
+                rolled()
+                v, h = load(x, i), load(g, i)
+                c = inside(v, lane_ends)
+                u = position(c, lane_place, plain)
+                store(out, i, h * slope(v, u, d, lane_ends, smooth))
+                a = add(a, v, c, u, h, none, lane_ends, joined)
+            keep_sums(acc, at * SUMS, a, joined)
+        summed += stop - begin
+        if sums.size and (summed + near > RUN or stop == rows):
+            for at in range(0, whole, WIDTH):
+                add_lanes(sums, channels_at(at, repeat), kept_sums(acc, at * SUMS, none, joined))
+                keep_sums(acc, at * SUMS, nothing, joined)
+            summed = 0
+    if not sums.size:
+        for at in range(0, whole, WIDTH):
+            lanes_to_parameters(result, kept_sums(acc, at * SUMS, none, joined), matrix, at, terms)
+    for at in range(whole, length):
+        s = ten_of(tables, at // repeat * TABLE_LENGTH)
+        for begin in range(0, rows, RUN):
+            b = (zero, zero, zero, zero, zero, zero, zero, zero)
+            for row in range(begin, min(begin + RUN, rows)):
+                i = start + row * step + at
+                w, f = load_one(x, i), load_one(g, i)
+                e = inside(w, ends)
+                n = position(e, place, plain)
+                store(out, i, f * slope(w, n, s, ends, smooth))
+                b = add(b, w, e, n, f, zero, ends, joined)
+            add_numbers(sums, at // repeat, b)

@@ -1,0 +1,84 @@
+"""Cross validation by subject: folds in which nobody is on both sides, and scaling that has seen one side alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from chebact.lab.clinical.cells import DataError
+
+__all__ = ["Fold", "Scaling", "shuffled_by_subject", "subject_folds"]
+
+Floats = NDArray[np.float64]
+Whole = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Fold:
+    """The numbers of the recordings to learn from and of those to test on."""
+
+    train: Whole
+    test: Whole
+
+
+def subject_folds(subjects: Sequence[str], folds: int, generator: torch.Generator) -> list[Fold]:
+    """Shuffle the subjects and split them in `folds` parts, as even as can be; each part is the test side once.
+
+    >>> parts = subject_folds(["a", "a", "b", "c"], 3, torch.Generator().manual_seed(0))
+    >>> sorted(number for fold in parts for number in fold.test.tolist())
+    [0, 1, 2, 3]
+    """
+    everyone, codes = coded(subjects)
+    if not 2 <= folds <= len(everyone):
+        raise DataError(f"{folds} folds of {len(everyone)} subjects: there must be 2 folds or more, and a subject each")
+    shuffled = torch.randperm(len(everyone), generator=generator).numpy()
+    parts = [np.isin(codes, part) for part in np.array_split(shuffled, folds)]
+    return [Fold(np.flatnonzero(~part), np.flatnonzero(part)) for part in parts]
+
+
+def coded(subjects: Sequence[str]) -> tuple[list[str], Whole]:
+    """The subjects in the order in which they come up, and each recording's place among them."""
+    everyone = list(dict.fromkeys(subjects))
+    places = {subject: place for place, subject in enumerate(everyone)}
+    return everyone, np.array([places[subject] for subject in subjects], dtype=np.int64)
+
+
+def shuffled_by_subject(y: Whole, subjects: Sequence[str], generator: torch.Generator) -> Whole:
+    """Deal the subjects' labels out to the subjects anew: y (recording,) in which there is nothing to be learned.
+
+    >>> shuffled_by_subject(np.array([1, 1, 0]), ["a", "a", "b"], torch.Generator().manual_seed(1)).tolist()
+    [0, 0, 1]
+    """
+    everyone, codes = coded(subjects)
+    label = np.zeros(len(everyone), dtype=np.int64)
+    label[codes] = y
+    dealt: Whole = label[torch.randperm(len(everyone), generator=generator).numpy()][codes]
+    return dealt
+
+
+@dataclass(frozen=True, eq=False)
+class Scaling:
+    """Mean and deviation of the columns that are not constant in the part it was fitted on.
+
+    >>> scaling = Scaling.fitted(np.array([[1.0, 7.0], [3.0, 7.0]]))
+    >>> scaling.columns.tolist(), scaling(np.array([[5.0, 9.0]])).tolist()
+    ([0], [[3.0]])
+    """
+
+    columns: Whole
+    mean: Floats
+    deviation: Floats
+
+    @classmethod
+    def fitted(cls, x: Floats) -> Scaling:
+        """Look at x (recording, feature) of the training side, and at nothing else."""
+        columns = np.flatnonzero(np.ptp(x, axis=0) > 0)
+        return cls(columns, x[:, columns].mean(axis=0), x[:, columns].std(axis=0))
+
+    def __call__(self, x: Floats) -> Floats:
+        """The columns that are kept, standardised: (recording, feature) -> (recording, kept)."""
+        return (x[:, self.columns] - self.mean) / self.deviation

@@ -1,0 +1,136 @@
+"""From the arguments of `chebact run clinical` to the tables that it learns from."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated
+
+from chebact.lab import LabError
+from chebact.lab.clinical.cohorts import generated_choice_cohort, generated_cohort
+from chebact.lab.clinical.table import Columns, DataError, Recordings, TwoLabels, preset, read_recordings, rows_of
+from chebact.lab.commands.options import Several
+
+__all__ = ["GENERATED", "Several", "TableOptions", "tables_asked"]
+
+COLUMNS = ("subject", "label", "positive", "negative")
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")  # of a folder
+
+
+@dataclass(frozen=True)
+class TableOptions:
+    """What table to learn from, and what its columns mean.
+
+    Parameters
+    ----------
+    data
+        A CSV file with one row a recording; without it, the generated cohort.
+    preset
+        A table with known columns: dementiabank, famouspeople, parkinson-replicated or parkinson-multiple.
+    name
+        What to call the data: the preset or the file's name by default.
+    subject
+        The column that says who was recorded.
+    label
+        The column of the label: a value, or JSON such as [{"name": "ad"}].
+    positive
+        The label of class 1.
+    negative
+        The labels of class 0; recordings of any other are left out.
+    features
+        A text file with the name of a feature a line, or the word all.
+    drop
+        Columns that are no features.
+    two_labels
+        What becomes of a subject with recordings of both classes: refuse the table, keep or drop the subject.
+    select
+        A second CSV file of the same columns on which Boruta chooses the features; or the word folds, to have them
+        chosen on the training side of every fold; or the word none.
+    """
+
+    data: Path | None = None
+    preset: str | None = None
+    name: str | None = None
+    subject: str | None = None
+    label: str | None = None
+    positive: str | None = None
+    negative: Annotated[tuple[str, ...], Several] = ()
+    features: str | None = None
+    drop: Annotated[tuple[str, ...], Several] = ()
+    two_labels: TwoLabels = "refuse"
+    select: str | None = None
+
+
+GENERATED = TableOptions()
+
+
+def tables_asked(options: TableOptions) -> tuple[Recordings, Recordings | None]:
+    """The table, and the one to choose the features on, if any."""
+    if options.data is None:
+        about = ("preset", "name", *COLUMNS, "drop")
+        given = [f"--{each}" for each in about if getattr(options, each)]
+        given += ["--two-labels"] * (options.two_labels != "refuse")
+        if given:
+            raise LabError(f"{', '.join(given)} says something about a table: name the file with --data")
+        return generated(options.features, options.select)
+    meaning = columns_asked(options)
+    called = options.name or options.preset or options.data.stem
+    if not NAME.fullmatch(called) or called in ("generated", "generated-choice"):
+        wanted = "give one of letters, digits, dots and dashes, 100 at most, with --name"
+        raise LabError(f"{called!r} is no name for data: {wanted}")
+    meaning = replace(meaning, features=features_asked(options.features, meaning, options.select))
+    table = read_recordings(options.data, meaning, name=called)
+    if options.select in (None, "folds", "none"):
+        return table, None
+    return table, second(Path(str(options.select)), meaning, table)
+
+
+def generated(features: str | None, select: str | None) -> tuple[Recordings, Recordings | None]:
+    """The embedded cohorts; features are chosen on the second unless something else is asked for."""
+    table = generated_cohort()
+    if features not in (None, "all"):
+        table = table.with_features(lines_of(Path(str(features))))
+    if select not in (None, "folds", "none"):
+        raise LabError(f"--select {select} wants a table of your own: name it with --data")
+    return table, generated_choice_cohort() if features is None and select is None else None
+
+
+def columns_asked(options: TableOptions) -> Columns:
+    """The preset's columns, with those that are given in their place and more to drop."""
+    given = {name: getattr(options, name) for name in COLUMNS if getattr(options, name)}
+    if options.preset is not None:
+        known = replace(preset(options.preset), **given)
+        return replace(known, drop=(*known.drop, *options.drop), two_labels=options.two_labels)
+    missing = [f"--{name}" for name in ("subject", "label", "positive") if name not in given]
+    if missing:
+        raise LabError(f"a table needs {', '.join(missing)}, or a --preset that knows its columns")
+    return Columns(**given, drop=options.drop, two_labels=options.two_labels)
+
+
+def features_asked(features: str | None, meaning: Columns, select: str | None) -> tuple[str, ...] | None:
+    """The names in the file; all where that is asked for, or where Boruta is to choose; else the preset's."""
+    if features == "all" or (features is None and select not in (None, "none")):
+        return None
+    return meaning.features if features is None else tuple(lines_of(Path(features)))
+
+
+def lines_of(path: Path) -> list[str]:
+    try:
+        names = [line.strip() for line in path.read_text(encoding="utf-8-sig").splitlines() if line.strip()]
+    except (OSError, UnicodeDecodeError) as error:
+        raise LabError(f"cannot read the features from {path}: give a text file of a name a line, or all") from error
+    twice = [name for place, name in enumerate(names) if name in names[:place]]
+    if twice or not names:
+        raise LabError(f"{path} names {twice[0]!r} twice" if twice else f"{path} names no feature")
+    return names
+
+
+def second(path: Path, meaning: Columns, table: Recordings) -> Recordings:
+    """The table to choose features on: of its columns, those that the first has too."""
+    header, _ = rows_of(path)
+    common = tuple(name for name in table.features if name in header)
+    if not common:
+        raise DataError(f"{path} has no feature in common with {table.name}")
+    chooser = read_recordings(path, replace(meaning, features=common, drop=()))
+    return replace(chooser, name=path.stem)

@@ -1,0 +1,182 @@
+"""The clinical tables as data: one row a model and width, with its scores, their tests and the published figures."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from chebact.lab.clinical.baselines import BASELINES, MAJORITY
+from chebact.lab.clinical.classification import METRICS, Counts, scores_of
+from chebact.lab.clinical.published import COLUMNS, FEATURES, PATIENTS, RECORDINGS, published_cell
+from chebact.lab.stats import lilliefors, paired, summarize, welch
+from chebact.lab.store import Record
+from chebact.table import ACTIVATIONS
+
+__all__ = ["REFERENCE", "Row", "as_csv", "as_json", "is_dementiabank", "order_of", "rows_of", "tables_of"]
+
+REFERENCE = "tanh"
+IN_FOLDS = "boruta in folds"
+SPEC = ("data", "generated", "labels", "recordings", "subjects", "features", "choice", "model", "seeds", "folds")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One model at one width (None for those without). `by_seed` has the numbers of each seed in percent, None for a
+    seed with a training that turned NaN; `values` is what the row shows, by name.
+    """
+
+    spec: Mapping[str, Any]
+    by_seed: Mapping[str, Sequence[float | None]]
+    values: Mapping[str, Any]
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or name not in self.values:
+            raise AttributeError(name)
+        return self.values[name]
+
+
+def rows_of(records: Iterable[Record], against: str = REFERENCE) -> list[Row]:
+    """The rows of clinical records, each tested against the model `against` of its width on the same folds."""
+    found = [plain_row(record) for record in records if record.experiment == "clinical"]
+    return [with_tests(row, reference_of(row, found, against)) for row in sorted(found, key=place)]
+
+
+def place(row: Row) -> tuple[Any, ...]:
+    kind = 0 if row.model == MAJORITY else 2 if row.model in BASELINES else 1
+    table = (not row.generated, row.data, row.labels == "shuffled")
+    return (*table, kind, row.shortcut == "add", row.width or 0, *order_of(row.model))
+
+
+def order_of(model: str) -> tuple[int, str]:
+    """Where a model stands in the tables: that of the table of activations, or of the baselines."""
+    everyone = (*ACTIVATIONS, *BASELINES)
+    return (everyone.index(model) if model in everyone else len(everyone)), model
+
+
+def plain_row(record: Record) -> Row:
+    """A row without tests."""
+    spec = record.spec
+    values = {name: spec[name] for name in SPEC}
+    values |= {"width": spec.get("width"), "shortcut": spec.get("shortcut"), "epochs": spec.get("epochs")}
+    in_folds = spec["choice"].startswith(IN_FOLDS)  # each fold has as many as its features ask for
+    values["parameters"] = None if in_folds else record.results["parameters"]
+    scores = [seed_scores(seed["folds"]) for seed in record.results["seeds"]]
+    names = (*METRICS, "macro_f1_spread")
+    by_seed = {name: [None if each is None else 100 * each[name] for each in scores] for name in names}
+    values["nan"] = sum(each is None for each in scores)
+    for metric in METRICS:
+        summary = summarize(by_seed[metric])
+        values |= {metric: summary.mean, f"{metric}_std": summary.std}
+    values |= best_of(by_seed)
+    for metric in COLUMNS:
+        paper = published_cell(spec["model"], spec.get("width"), metric) if is_dementiabank(spec) else None
+        values |= {f"paper_{metric}": paper and paper[0], f"paper_{metric}_std": paper and paper[1]}
+    return Row(spec, by_seed, values)
+
+
+def is_dementiabank(spec: Mapping[str, Any]) -> bool:
+    """Whether the paper's figures are of these data: of that name, of the paper's recordings and patients, and with its
+    features or those that Boruta chose on another cohort.
+    """
+    named = spec["data"] == "dementiabank" and not spec["generated"] and spec["labels"] == "true"
+    own = (spec["choice"], spec["features"]) == ("all", FEATURES) or spec["choice"].startswith("boruta on ")
+    return named and own and (spec["recordings"], spec.get("positive")) == (RECORDINGS, PATIENTS)
+
+
+def seed_scores(folds: Sequence[Sequence[int] | None]) -> dict[str, float] | None:
+    whole = [Counts(*fold) for fold in folds if fold is not None]
+    return scores_of(whole) if len(whole) == len(folds) else None
+
+
+def best_of(by_seed: Mapping[str, Sequence[float | None]]) -> dict[str, float | None]:
+    """The best seed's macro-F1, with its spread over that seed's folds."""
+    pairs = [
+        (macro, spread)
+        for macro, spread in zip(by_seed["macro_f1"], by_seed["macro_f1_spread"], strict=True)
+        if macro is not None
+    ]
+    best, spread = max(pairs, key=lambda pair: pair[0]) if pairs else (None, None)
+    return {"best_macro_f1": best, "best_macro_f1_std": spread}
+
+
+def reference_of(row: Row, rows: Sequence[Row], against: str) -> Row | None:
+    """The row to test against: the same data, seeds and folds, and where both have them the same settings and width;
+    for a model without, the smallest width.
+    """
+    fitting = [
+        other
+        for other in rows
+        if other.model == against
+        and alike(row, other)
+        and (None in (row.width, other.width) or row.width == other.width)
+    ]
+    fitting.sort(key=lambda other: (other.shortcut == "add", other.width or 0))
+    return fitting[0] if fitting and fitting[0] is not row else None
+
+
+def alike(row: Row, other: Row) -> bool:
+    """Whether two rows may stand in one table: all that both specs have is the same, but model and width."""
+    both = (row.spec.keys() & other.spec.keys()) - {"model", "width"}
+    return all(row.spec[name] == other.spec[name] for name in both)
+
+
+def with_tests(row: Row, reference: Row | None) -> Row:
+    """The row with the p-values of every metric; `p_welch`, `p_paired` and `lilliefors` are those of the accuracy."""
+    values = dict(row.values)
+    for metric in METRICS:
+        normal = lilliefors([value for value in row.by_seed[metric] if value is not None])
+        values[f"lilliefors_{metric}"] = normal
+    return held_against(Row(row.spec, row.by_seed, values | {"lilliefors": values["lilliefors_accuracy"]}), reference)
+
+
+def held_against(row: Row, reference: Row | None) -> Row:
+    """The row with the p-values of the tests that have a second side."""
+    values = dict(row.values)
+    for metric in METRICS:
+        p_welch = p_paired = None
+        if reference is not None:
+            pairs = list(zip(row.by_seed[metric], reference.by_seed[metric], strict=True))
+            both = [(one, other) for one, other in pairs if one is not None and other is not None]
+            mine, others = [one for one, _ in pairs], [other for _, other in pairs]
+            p_welch = welch([v for v in mine if v is not None], [v for v in others if v is not None])
+            p_paired = paired([one for one, _ in both], [other for _, other in both])
+        values |= {f"p_welch_{metric}": p_welch, f"p_paired_{metric}": p_paired}
+    for name in ("model", "width", "shortcut"):
+        values["against" if name == "model" else f"against_{name}"] = reference and reference.values[name]
+    for name in ("p_welch", "p_paired"):
+        values[name] = values[f"{name}_accuracy"]
+    return Row(row.spec, row.by_seed, values)
+
+
+def tables_of(rows: Sequence[Row], against: str = REFERENCE) -> list[list[Row]]:
+    """The rows of each table: networks of one data, choice, labels, shortcut and all else that a spec says but model
+    and width. Models without a shortcut stand in every table of their data and folds, tested against its own network.
+    """
+    tables: list[list[Row]] = []
+    for row in sorted(rows, key=lambda each: each.shortcut is None):
+        fitting = [table for table in tables if alike(row, table[0])]
+        for table in fitting:
+            table.append(row)
+        if not fitting:
+            tables.append([row])
+    return [
+        [held_against(row, reference_of(row, table, against)) for row in sorted(table, key=place)] for table in tables
+    ]
+
+
+def as_json(rows: Sequence[Row]) -> str:
+    """A JSON list, one object a row, in percent, null where there is nothing."""
+    return json.dumps([dict(row.values) for row in rows], indent=1, allow_nan=False) + "\n"
+
+
+def as_csv(rows: Sequence[Row]) -> str:
+    """Comma-separated rows under a line of names, empty where there is nothing."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(rows[0].values), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(dict(row.values) for row in rows)
+    return text.getvalue()

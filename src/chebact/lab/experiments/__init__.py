@@ -1,1 +1,0 @@
-"""The experiments: they run and write records, and never draw."""

@@ -1,0 +1,154 @@
+"""Learned activations from records: curve, nodes, shaded tails, and the histogram of the inputs that reach them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from chebact.functional import chebyshev_lagrange
+from chebact.lab.page.document import Key, Panel
+from chebact.lab.page.theme import LIGHT, as_panel, canvas
+from chebact.nodes import nodes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["SHAPE_KEYS", "Shape", "draw_shape", "shape_panel", "shapes_in"]
+
+SIZE = (258, 178)
+MARGINS = (38, 8, 24, 26)
+POINTS = 201
+MARGIN = 0.5
+
+SHAPE_KEYS = (
+    Key("line", "learned", "the activation"),
+    Key("dot", "learned", "its nodes"),
+    Key("bar", "second", "inputs on the test points"),
+    Key("area", "shade", "straight tails, outside the interval"),
+)
+
+
+@dataclass(frozen=True)
+class Shape:
+    """One channel: how it is built, its values at the nodes, and the histogram of its inputs where it was kept. One
+    that is not built on nodes has no values but a `curve`, its heights at equal steps from the least to the greatest
+    input.
+    """
+
+    title: str
+    values: Sequence[float] | None
+    degree: int = 3
+    tails: str = "extrapolate"
+    regression_nodes: int = 2
+    interval: tuple[float, float] = (-1.0, 1.0)
+    inputs: Mapping[str, Any] | None = None
+    curve: Sequence[float] | None = None
+
+    def drawn(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """Places and heights of the line to draw."""
+        if self.values is None:
+            assert self.curve is not None
+            assert self.inputs is not None
+            x = torch.linspace(self.inputs["low"], self.inputs["high"], len(self.curve), dtype=torch.float64)
+            return x, torch.tensor(self.curve, dtype=torch.float64)
+        x = torch.linspace(*ends(self), POINTS, dtype=torch.float64)
+        row = torch.tensor([list(self.values)], dtype=torch.float64)
+        choices = {"tails": self.tails, "regression_nodes": self.regression_nodes, "interval": self.interval}
+        return x, chebyshev_lagrange(x.unsqueeze(1), row, **choices).squeeze(1)  # type: ignore[arg-type]
+
+
+def shapes_in(kept: Mapping[str, Any], *, before: bool = False) -> list[list[Shape]]:
+    """The kept channels of a synthetic record's `activations`, one list a layer; `before` training without inputs."""
+    build = {name: kept[name] for name in ("degree", "tails", "regression_nodes")}
+    build["interval"] = tuple(kept["interval"])
+    found = []
+    for index, layer in enumerate(kept["layers"]):
+        title = "last σ" if layer["layer"] == "last_activation" else f"σ {index + 1}"
+        rows = layer["start"] if before else layer["values"]
+        inputs = [None] * len(rows) if before else layer["inputs"]
+        found.append(
+            [
+                Shape(f"{title}, channel {channel + 1}", values, inputs=seen, **build)
+                for channel, (values, seen) in enumerate(zip(rows, inputs, strict=True))
+            ]
+        )
+    return found
+
+
+def shape_panel(shape: Shape, name: str, *, size: tuple[int, int] = SIZE) -> Panel:
+    """One activation as a drawing of its own."""
+    with canvas(*size, margins=MARGINS) as axes:
+        draw_shape(axes, shape)
+    return as_panel(axes, name, said(shape))
+
+
+def draw_shape(axes: Axes, shape: Shape) -> None:
+    """Draw one activation onto axes in the theme's colours."""
+    low, high = ends(shape)
+    x, y = shape.drawn()
+    if shape.values is not None:
+        left, right = shape.interval
+        axes.axvspan(low, left, color=LIGHT["shade"], lw=0, zorder=0)
+        axes.axvspan(right, high, color=LIGHT["shade"], lw=0, zorder=0)
+        places = nodes(shape.degree, interval=shape.interval)
+        axes.plot(places.numpy(), list(shape.values), "o", ms=4.4, color=LIGHT["learned"], zorder=4)
+    axes.plot(x.numpy(), y.numpy(), color=LIGHT["learned"], lw=2, zorder=3)
+    frame(axes, float(y.min()), float(y.max()), (low, high))
+    if shape.inputs is not None:
+        draw_inputs(axes, shape.inputs)
+    axes.set_title(shape.title)
+    if shape.inputs is not None and shape.values is not None:
+        words = f"{shape.inputs['outside']:.0%} outside"
+        axes.set_title(words, loc="right", fontweight="normal", fontsize=9.5, color=LIGHT["muted"])
+
+
+def ends(shape: Shape) -> tuple[float, float]:
+    """From where to where to draw."""
+    left, right = shape.interval
+    margin = MARGIN * (right - left) / 2
+    low, high = left - margin, right + margin
+    if shape.inputs is not None:
+        low, high = min(low, shape.inputs["low"]), max(high, shape.inputs["high"])
+    return low, high
+
+
+def frame(axes: Axes, low: float, high: float, ends: tuple[float, float]) -> None:
+    """Limits that leave the lowest third to the histogram; a flat line gets some height."""
+    from matplotlib.ticker import MaxNLocator
+
+    height = max(high - low, 0.2)
+    middle = (high + low) / 2
+    axes.set_ylim(min(low, middle - 0.1) - 0.42 * height, max(high, middle + 0.1) + 0.1 * height)
+    axes.set_xlim(*ends)
+    axes.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
+    axes.yaxis.set_major_locator(MaxNLocator(4))
+    axes.grid(axis="y")
+
+
+def draw_inputs(axes: Axes, inputs: Mapping[str, Any]) -> None:
+    """The histogram on the lower edge, its highest bar a quarter of the height."""
+    counts = inputs["counts"]
+    width = (inputs["high"] - inputs["low"]) / len(counts)
+    places = [inputs["low"] + index * width for index in range(len(counts))]
+    heights = [count / max(1, *counts) / 4 for count in counts]
+    axes.bar(
+        places, heights, width, align="edge", transform=axes.get_xaxis_transform(), color=LIGHT["second"], alpha=0.55,
+        lw=0, zorder=1,
+    )  # fmt: skip
+
+
+def said(shape: Shape) -> str:
+    """The activation in words."""
+    if shape.values is None:
+        words = shape.title
+    else:
+        heights = ", ".join(f"{value:.3g}" for value in reversed(shape.values))
+        words = f"{shape.title}: heights {heights} at the nodes from left to right"
+    if shape.inputs is None:
+        return words
+    seen = f"inputs from {shape.inputs['low']:.3g} to {shape.inputs['high']:.3g}"
+    share = f", {shape.inputs['outside']:.0%} of them outside the interval" if shape.values is not None else ""
+    return f"{words}; {seen}{share}"

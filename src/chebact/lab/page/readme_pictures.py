@@ -1,0 +1,59 @@
+"""The pictures of the README, as files: one for light pages and one for dark ones."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from chebact.lab import LabError
+from chebact.lab.page.learned import Shape, draw_shape, shapes_in
+from chebact.lab.page.results import Results
+from chebact.lab.page.theme import DARK, LIGHT, as_file, sheet
+from chebact.lab.store import Record
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["readme_pictures"]
+
+MODEL, NOISE = "cl-extrapolate", 0.01
+SIZE = (920, 400)
+ORDER = ("gravity", "pendulum", "sigmoid", "arrhenius", "prelu", "jump", "step")
+COMMAND = f"chebact run synthetic --recipes released --models {MODEL} --noise {NOISE:g}"
+
+
+def readme_pictures(results: Results) -> dict[str, bytes]:
+    """File names and contents of the learned activations, in both schemes; a LabError where no record has them."""
+    record = chosen(results)
+    drawn = {}
+    for scheme, colours in (("light", LIGHT), ("dark", DARK)):
+        drawn[f"learned-{scheme}.svg"] = as_file(learned(record), f"learned-{scheme}", colours)
+    return drawn
+
+
+def chosen(results: Results) -> Record:
+    """The record whose activations are shown: released recipes if there are any, the first data set of the list."""
+    there = [
+        record
+        for record in results.of("synthetic")
+        if (record.spec["model"], record.spec["noise"]) == (MODEL, NOISE) and record.results.get("activations")
+    ]
+    if not there:
+        raise LabError(f"no record below {results.folder} keeps learned activations: `{COMMAND}` makes some")
+    return min(there, key=lambda record: (record.spec["recipes"] != "released", ORDER.index(record.spec["dataset"])))
+
+
+def learned(record: Record) -> Figure:
+    """Every layer across, the kept channels down."""
+    layers = shapes_in(record.results["activations"])
+    rows = len(layers[0])
+    with sheet(*SIZE, rows, len(layers)) as (figure, grid):
+        for column, shapes in enumerate(layers):
+            for row, shape in enumerate(shapes):
+                draw_shape(grid[row][column], titled(shape, column, row, len(layers)))
+    return figure
+
+
+def titled(shape: Shape, layer: int, channel: int, layers: int) -> Shape:
+    place = f"layer {layer + 1}" if layer < layers - 1 else "last layer"
+    return replace(shape, title=f"{place}, unit {channel + 1}")

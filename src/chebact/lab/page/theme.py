@@ -1,0 +1,187 @@
+"""The colours of the report in light and in dark, and matplotlib figures as SVG that follows them.
+
+A figure is drawn in the light colours, each of which is one name of the theme; in the page every such colour becomes
+the CSS variable of that name, so one drawing serves both schemes and the printer.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from chebact.lab.page.document import Panel
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["DARK", "LIGHT", "PAGE_DARK", "PAGE_LIGHT", "as_file", "as_panel", "canvas", "sheet"]
+
+LIGHT = {
+    "paper": "#fdfdfb",
+    "ink": "#1b1f27",
+    "muted": "#5e6673",
+    "line": "#c9ced6",
+    "grid": "#e7eaee",
+    "shade": "#eef0f3",
+    "learned": "#1d5fc4",
+    "second": "#0a8068",
+    "other": "#c2500c",
+    "third": "#8b3fb8",
+    "fourth": "#b5366f",
+    "fifth": "#8a6d00",
+    "faint": "#9aa2ae",
+}
+DARK = {
+    "paper": "#14171c",
+    "ink": "#e8eaee",
+    "muted": "#a3abb8",
+    "line": "#454c58",
+    "grid": "#282d35",
+    "shade": "#1f242b",
+    "learned": "#7db2ff",
+    "second": "#4fd0b0",
+    "other": "#ff9d5c",
+    "third": "#d29bf5",
+    "fourth": "#ff8fbc",
+    "fifth": "#e6c44d",
+    "faint": "#717a88",
+}
+# Colours of the page alone, which no figure is drawn in: boxes of diagrams, cells of tables.
+PAGE_LIGHT = {
+    "tint-plain": "#f3f4f6",
+    "edge-plain": "#b9bfc9",
+    "tint-learned": "#dbe8fb",
+    "edge-learned": "#6f9fe0",
+    "better": "#dcf1e3",
+    "worse": "#fdeed8",
+    "far": "#fbdcd6",
+    "nan": "#eeedf3",
+    "better-ink": "#0f6b35",
+    "worse-ink": "#8a4b00",
+    "far-ink": "#a32112",
+    "code": "#f1f2f4",
+}
+PAGE_DARK = {
+    "tint-plain": "#232830",
+    "edge-plain": "#59616e",
+    "tint-learned": "#1c3357",
+    "edge-learned": "#6a9be0",
+    "better": "#163826",
+    "worse": "#40300f",
+    "far": "#4a201a",
+    "nan": "#292833",
+    "better-ink": "#86dba6",
+    "worse-ink": "#f0be70",
+    "far-ink": "#ff9d8c",
+    "code": "#20252c",
+}
+DPI = 72  # then a point is a pixel of the page
+FONT = 11
+
+
+@contextmanager
+def canvas(width: int, height: int, *, margins: tuple[int, int, int, int] = (40, 14, 30, 26)) -> Iterator[Axes]:
+    """Axes on a figure of so many pixels in the report's style; margins are left, right, bottom, top."""
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    left, right, bottom, top = margins
+    with rc_context(settings()):
+        figure = Figure(figsize=(width / DPI, height / DPI), dpi=DPI)
+        figure.patch.set_alpha(0)
+        box = (left / width, bottom / height, (width - left - right) / width, (height - bottom - top) / height)
+        yield figure.add_axes(box)
+
+
+@contextmanager
+def sheet(width: int, height: int, rows: int, columns: int) -> Iterator[tuple[Figure, list[list[Axes]]]]:
+    """A grid of axes on one figure of so many pixels, for a file of its own."""
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    with rc_context(settings()):
+        figure = Figure(figsize=(width / DPI, height / DPI), dpi=DPI)
+        figure.subplots_adjust(0.05, 0.08, 0.985, 0.92, wspace=0.26, hspace=0.38)
+        yield figure, figure.subplots(rows, columns, squeeze=False).tolist()
+
+
+def settings() -> Any:
+    """matplotlib's parameters within a drawing."""
+    return {
+        "font.size": FONT,
+        "axes.titlesize": FONT,
+        "axes.titlelocation": "left",
+        "axes.titleweight": "bold",
+        "axes.labelsize": FONT - 1,
+        "xtick.labelsize": FONT - 1,
+        "ytick.labelsize": FONT - 1,
+        "axes.facecolor": "none",
+        "axes.edgecolor": LIGHT["line"],
+        "axes.labelcolor": LIGHT["muted"],
+        "text.color": LIGHT["ink"],
+        "xtick.color": LIGHT["line"],
+        "ytick.color": LIGHT["line"],
+        "xtick.labelcolor": LIGHT["muted"],
+        "ytick.labelcolor": LIGHT["muted"],
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "axes.axisbelow": True,
+        "grid.color": LIGHT["grid"],
+        "grid.linewidth": 0.8,
+        "lines.linewidth": 1.8,
+        "axes.formatter.useoffset": False,
+        "axes.formatter.limits": (-3, 4),
+    }
+
+
+def as_panel(axes: Axes, name: str, alt: str) -> Panel:
+    """The axes' figure for the page: an <svg> whose colours are variables and whose ids begin with its own name."""
+    figure = axes.get_figure(root=True)
+    assert figure is not None
+    text = saved(figure, name, fonts="none")
+    text = re.sub(r"<metadata>.*?</metadata>|<style.*?</style>|<!--.*?-->|<defs>\s*</defs>", "", text, flags=re.DOTALL)
+    text = re.sub(r"font-family:[^;\"]*;?|font: (\d+)", lambda found: f"font: {found[1]}" if found[1] else "", text)
+    text = re.sub(r"(font: [\d.]+px)[^;\"]*", r"\1 sans-serif", text)
+    text = with_own_ids(text, name)
+    for colour, code in LIGHT.items():
+        text = text.replace(code, f"var(--{colour})")
+    width, height = (round(size * DPI) for size in figure.get_size_inches())
+    body = text[text.index(">", text.index("<svg")) + 1 :]
+    head = (
+        f'<svg class="plot" role="img" aria-label="{escape(alt)}" viewBox="0 0 {width} {height}" width="{width}" '
+        f'height="{height}" xmlns:xlink="http://www.w3.org/1999/xlink">'
+    )
+    return Panel(head + re.sub(r">\s+<", "><", body).strip(), alt, width)
+
+
+def as_file(figure: Figure, name: str, colours: dict[str, str]) -> bytes:
+    """The figure as an SVG file of its own in one of the two schemes, letters as outlines, on the scheme's paper."""
+    figure.patch.set(facecolor=LIGHT["paper"], alpha=1)
+    text = saved(figure, name, fonts="path")
+    for colour, code in LIGHT.items():
+        text = text.replace(code, f"@{colour}@")
+    for colour, code in colours.items():
+        text = text.replace(f"@{colour}@", code)
+    return text.encode()
+
+
+def saved(figure: Figure, name: str, fonts: str) -> str:
+    """The SVG text, the same for the same drawing."""
+    from matplotlib import rc_context
+
+    content = io.StringIO()
+    with rc_context({"svg.hashsalt": name, "svg.fonttype": fonts, "path.simplify": True}):
+        figure.savefig(content, format="svg", metadata={"Date": None})
+    return content.getvalue()
+
+
+def with_own_ids(text: str, name: str) -> str:
+    """Only the ids that something refers to, each beginning with the figure's name."""
+    used = set(re.findall(r'(?:url\(#|href="#)([^)"]+)', text))
+    text = re.sub(r' id="([^"]*)"', lambda found: f' id="{name}-{found[1]}"' if found[1] in used else "", text)
+    return re.sub(r'(url\(#|href="#)', rf"\g<1>{name}-", text)

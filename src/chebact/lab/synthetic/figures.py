@@ -1,0 +1,224 @@
+"""The figures of the synthetic experiment: slices, RMSE as intervals, training curves."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from chebact.lab.page.document import Key, Panel
+from chebact.lab.page.theme import LIGHT, as_panel, canvas
+from chebact.lab.spec import stream
+from chebact.lab.stats import summarize
+from chebact.lab.store import Record
+from chebact.lab.synthetic.published import published
+from chebact.lab.synthetic.recipes import DATASETS, RecipeForm, plotted_slice
+from chebact.networks.residual_mlp import ARCHITECTURES
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["CURVE_KEYS", "INTERVAL_KEYS", "SLICE_KEYS", "curve_panel", "interval_panel", "slice_panel"]
+
+SLICE_SIZE = (258, 178)
+INTERVAL_SIZE = (346, 296)
+CURVE_SIZE = (346, 236)
+
+SLICE_KEYS = (
+    Key("dot", "faint", "the noise, drawn around the truth"),
+    Key("dash", "ink", "truth"),
+    Key("line", "other", "tanh or ReLU"),
+    Key("line", "learned", "CL-extrapolate"),
+)
+INTERVAL_KEYS = (
+    Key("dot", "faint", "one seed"),
+    Key("line", "learned", "our mean ± deviation"),
+    Key("diamond", "other", "published mean ± deviation"),
+)
+STYLES: dict[str, tuple[str, str]] = {
+    "relu": ("other", "-"),
+    "relu-2x-depth": ("other", "--"),
+    "relu-2x-layers": ("other", ":"),
+    "tanh": ("fifth", "-"),
+    "cubic": ("faint", "-"),
+    "cl": ("faint", "--"),
+    "wcp": ("faint", ":"),
+    "pcs-cl": ("third", "-"),
+    "tanh-cl": ("fourth", "-"),
+    "cl-regression": ("second", "-"),
+    "cl-extrapolate": ("learned", "-"),
+}
+CURVE_KEYS = tuple(
+    Key("dash" if dash != "-" else "line", colour, ARCHITECTURES[model].title + (" (dotted)" if dash == ":" else ""))
+    for model, (colour, dash) in STYLES.items()
+)
+
+
+def number(value: float) -> str:
+    """Two or three digits, as the tables have them."""
+    return f"{value:.4f}" if value < 0.02 else f"{value:.3f}"
+
+
+def slice_panel(record: Record, name: str) -> Panel:
+    """What seed 0 predicts along x0 with the other inputs at 0.5, the truth, and points with that much noise."""
+    spec = record.spec
+    recipe, model = DATASETS[spec["dataset"]], ARCHITECTURES[spec["model"]].title
+    colour = "learned" if spec["model"].startswith("cl") else "other"
+    predicted, rmse = record.results["slice"], record.results["seeds"][0]["rmse"]
+    with canvas(*SLICE_SIZE, margins=(38, 12, 26, 26)) as axes:
+        x, truth, noisy = noisy_slice(spec["dataset"], spec["recipes"], spec["noise"], len(predicted))
+        axes.plot(x, noisy, ".", ms=3.2, color=LIGHT["faint"])
+        axes.plot(x, truth, color=LIGHT["ink"], lw=1, ls=(0, (4, 2)), zorder=4)
+        if rmse is not None:
+            axes.plot(x, predicted, color=LIGHT[colour], lw=2, zorder=3)
+        said = "seed 0 turned NaN" if rmse is None else f"RMSE {number(rmse)}"
+        axes.set_title(f"{recipe.title}, {model}")
+        axes.set_title(said.removeprefix("RMSE "), loc="right", fontweight="normal", fontsize=10, color=LIGHT["muted"])
+        axes.set_xlim(-1, 1)
+        axes.grid(axis="y")
+        axes.set_xticks([-1, -0.5, 0, 0.5, 1], ["−1", "−0.5", "0", "0.5", "1"])
+        few_ticks(axes, 4)
+    alt = (
+        f"{recipe.title} along x0 from -1 to 1: the prediction of {model} over the true function and points with noise "
+        f"of {spec['noise']:g}; {said} on the test points."
+    )
+    return as_panel(axes, name, alt)
+
+
+def noisy_slice(
+    dataset: str, recipes: RecipeForm, noise: float, points: int
+) -> tuple[list[float], list[float], list[float]]:
+    """x0, the truth there, and the truth with noise drawn anew for the picture."""
+    x, y = plotted_slice(dataset, points, recipes, torch.float64)
+    drawn = torch.randn(points, generator=stream("figure", "slice", dataset, noise), dtype=torch.float64)
+    return x[:, 0].tolist(), y[:, 0].tolist(), (y[:, 0] + noise * drawn).tolist()
+
+
+def interval_panel(records: Sequence[Record], dataset: str, noise: float, name: str) -> Panel:
+    """A row a model: its seeds, mean and deviation, and the published mean and deviation below."""
+    rows = {record.spec["model"]: record for record in records}
+    models = [model for model in ARCHITECTURES if model in rows]
+    with canvas(*INTERVAL_SIZE, margins=(102, 52, 32, 26)) as axes:
+        axes.set_xscale("log")
+        shown = [draw_interval(axes, rows[model], place) for place, model in enumerate(models)]
+        axes.set_yticks(range(len(models)), [ARCHITECTURES[model].title for model in models])
+        axes.set_ylim(len(models) - 0.4, -0.6)
+        axes.set_title(DATASETS[dataset].title)
+        axes.set_xlabel("RMSE on test points without noise")
+        axes.tick_params(axis="y", length=0, labelcolor=LIGHT["ink"])
+        axes.grid(axis="x")
+        limit_log(axes, [value for values in shown for value in values])
+        for place, model in enumerate(models):
+            say_nan(axes, rows[model], place)
+    alt = f"RMSE on {DATASETS[dataset].title} at noise {noise:g}: " + "; ".join(
+        interval_said(rows[model]) for model in models
+    )
+    return as_panel(axes, name, alt)
+
+
+def draw_interval(axes: Axes, record: Record, place: int) -> list[float]:
+    """Draw one row; the numbers that the axis has to hold."""
+    values = [seed["rmse"] for seed in record.results["seeds"] if seed["rmse"] is not None]
+    ours = summarize(values)
+    theirs = published(record.spec["model"], record.spec["dataset"], record.spec["noise"])
+    axes.plot(values, [place - 0.16] * len(values), ".", ms=4, color=LIGHT["faint"], alpha=0.8)
+    held = list(values)
+    if ours.mean is not None:
+        spread = ours.std or 0.0
+        axes.plot(
+            [max(ours.mean - spread, ours.mean / 10), ours.mean + spread],
+            [place - 0.16] * 2,
+            color=LIGHT["learned"],
+            lw=2.4,
+            solid_capstyle="round",
+        )
+        axes.plot([ours.mean], [place - 0.16], "o", ms=5, color=LIGHT["learned"])
+    if theirs is not None and theirs.mean is not None and theirs.std is not None:
+        low = max(theirs.mean - theirs.std, theirs.mean / 10)
+        axes.plot([low, theirs.mean + theirs.std], [place + 0.2] * 2, color=LIGHT["other"], lw=1)
+        axes.plot([theirs.mean], [place + 0.2], "D", ms=3.6, color=LIGHT["other"])
+        held += [theirs.mean, theirs.mean + theirs.std]
+    return held
+
+
+def limit_log(axes: Axes, values: Sequence[float]) -> None:
+    """A log axis around the numbers, with ticks at 1, 2 and 5 written as they are said."""
+    from matplotlib.ticker import FixedLocator, NullFormatter, NullLocator
+
+    low, high = (min(values) / 1.5, max(values) * 1.4) if values else (0.001, 1.0)
+    axes.set_xlim(low, high)
+    ticks = [m * 10.0**e for e in range(-6, 7) for m in (1, 2, 5) if low <= m * 10.0**e <= high]
+    ticks = ticks if len(ticks) <= 6 else [tick for tick in ticks if f"{tick:e}"[0] == "1"]
+    axes.xaxis.set_major_locator(FixedLocator(ticks))
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_minor_formatter(NullFormatter())
+
+
+def say_nan(axes: Axes, record: Record, place: int) -> None:
+    """How many seeds turned NaN, ours above the published, where there are any."""
+    seeds = record.results["seeds"]
+    ours = sum(seed["nan"] for seed in seeds)
+    theirs = published(record.spec["model"], record.spec["dataset"], record.spec["noise"])
+    words = [(f"{ours}/{len(seeds)} NaN", "learned", -0.16)] if ours else []
+    words += [(f"{theirs.nan}/10 NaN", "other", 0.22)] if theirs is not None and theirs.nan else []
+    for text, colour, shift in words:
+        axes.text(
+            1.02, place + shift, text, transform=axes.get_yaxis_transform(), va="center",
+            fontsize=8.5, color=LIGHT[colour],
+        )  # fmt: skip
+
+
+def interval_said(record: Record) -> str:
+    ours = summarize(seed["rmse"] for seed in record.results["seeds"])
+    theirs = published(record.spec["model"], record.spec["dataset"], record.spec["noise"])
+    own = f"{ours.nan} of {ours.seeds} NaN" if ours.nan or ours.mean is None else number(ours.mean)
+    told = "" if theirs is None else f", published {theirs.nan} of 10 NaN"
+    if theirs is not None and theirs.mean is not None:
+        told = f", published {theirs.mean:g}"
+    return f"{ARCHITECTURES[record.spec['model']].title} {own}{told}"
+
+
+def curve_panel(records: Sequence[Record], dataset: str, name: str) -> Panel:
+    """The mean training loss of each model over the epochs, those that left the finite numbers aside."""
+    last: dict[str, float] = {}
+    with canvas(*CURVE_SIZE, margins=(46, 10, 32, 26)) as axes:
+        for record in records:
+            model, curve = record.spec["model"], finite(record.results["curve"])
+            colour, dash = STYLES[model]
+            if curve:
+                axes.plot(*zip(*curve, strict=True), color=LIGHT[colour], ls=dash, lw=1.6 if colour != "faint" else 1.1)
+                last[ARCHITECTURES[model].title] = curve[-1][1]
+        axes.set_yscale("log")
+        axes.set_title(DATASETS[dataset].title)
+        axes.set_xlabel("epoch")
+        axes.set_ylabel("mean training loss (L1)")
+        axes.set_xlim(left=0)
+        axes.grid(axis="y")
+        plain_log(axes)
+    alt = f"Training loss on {DATASETS[dataset].title}; at the end " + ", ".join(
+        f"{title} {number(value)}" for title, value in last.items()
+    )
+    return as_panel(axes, name, alt)
+
+
+def finite(curve: Mapping[str, Sequence[Any]]) -> list[tuple[int, float]]:
+    pairs = zip(curve["epoch"], curve["loss"], strict=True)
+    return [(epoch, loss) for epoch, loss in pairs if loss is not None and math.isfinite(loss)]
+
+
+def plain_log(axes: Axes) -> None:
+    """Ticks of a log axis as plain numbers: 0.01, 0.02, 0.05."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.yaxis.set_minor_formatter(NullFormatter())
+
+
+def few_ticks(axes: Axes, count: int) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    axes.yaxis.set_major_locator(MaxNLocator(count))

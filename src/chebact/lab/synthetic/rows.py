@@ -1,0 +1,138 @@
+"""The synthetic tables as data: one row a cell, ours beside the published one, and which cells stand out."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Literal
+
+from chebact.lab import LabError
+from chebact.lab.stats import summarize
+from chebact.lab.store import Record
+from chebact.lab.synthetic.published import SEEDS, SYNTHETIC, published
+from chebact.lab.synthetic.recipes import DATASETS
+from chebact.networks.residual_mlp import ARCHITECTURES
+
+__all__ = ["Row", "as_csv", "as_json", "decimals", "marks", "rows_of", "tables_of"]
+
+Mark = Literal["best", "worst"]
+BEST, WORST = 2, 4  # how many of a column the paper marks at either end
+
+
+@dataclass(frozen=True)
+class Row:
+    """One cell. `mean` and `std` are over the seeds that stayed finite; `paper_*` is None where the paper has no cell.
+
+    `values` are the RMSE of the seeds, None for NaN; they are not part of the exported rows.
+    """
+
+    model: str
+    dataset: str
+    noise: float
+    recipes: str
+    seeds: int
+    mean: float | None
+    std: float | None
+    nan: int
+    paper_mean: float | None
+    paper_std: float | None
+    paper_nan: int | None
+    values: tuple[float | None, ...] = ()
+
+    def exported(self) -> dict[str, Any]:
+        """The cell as plain data."""
+        return {name: value for name, value in asdict(self).items() if name != "values"}
+
+
+def rows_of(records: Iterable[Record]) -> list[Row]:
+    """The rows of synthetic records, in the paper's order of noise, models and data sets; a LabError where two records
+    are of one cell, as in a folder above those of two runs.
+    """
+    rows = [row_of(record) for record in records if record.experiment == "synthetic"]
+    places = Counter((row.model, row.dataset, row.noise, row.recipes) for row in rows)
+    for (model, dataset, noise, recipes), count in places.items():
+        if count > 1:
+            cell = f"{model} on {dataset} at noise {noise:g}, {recipes} recipes"
+            raise LabError(f"{count} records are of one cell, {cell}: name the folder of one run with --results")
+    models, datasets = list(ARCHITECTURES), list(DATASETS)
+    return sorted(rows, key=lambda row: (row.recipes, row.noise, models.index(row.model), datasets.index(row.dataset)))
+
+
+def row_of(record: Record) -> Row:
+    spec, values = record.spec, tuple(seed["rmse"] for seed in record.results["seeds"])
+    ours = summarize(values)
+    cell = published(spec["model"], spec["dataset"], spec["noise"])
+    mean, std, nan = (None, None, None) if cell is None else (cell.mean, cell.std, cell.nan)
+    where = (spec["model"], spec["dataset"], spec["noise"], spec["recipes"])
+    return Row(*where, ours.seeds, ours.mean, ours.std, ours.nan, mean, std, nan, values)
+
+
+def tables_of(rows: Iterable[Row]) -> dict[tuple[str, float], list[Row]]:
+    """The rows of each table: one table a form of the recipes and a noise level."""
+    tables: dict[tuple[str, float], list[Row]] = {}
+    for row in rows:
+        tables.setdefault((row.recipes, row.noise), []).append(row)
+    return tables
+
+
+def as_json(rows: Sequence[Row]) -> str:
+    """A JSON list, one object a row, null where there is nothing."""
+    return json.dumps([row.exported() for row in rows], indent=1, allow_nan=False) + "\n"
+
+
+def as_csv(rows: Sequence[Row]) -> str:
+    """Comma-separated rows under a line of names, empty where there is nothing."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(field.name for field in fields(Row) if field.name != "values")
+    writer.writerows(row.exported().values() for row in rows)
+    return text.getvalue()
+
+
+def decimals(dataset: str, noise: float) -> int:
+    """How many decimals the paper prints in this column; 4 where it has none."""
+    printed = [
+        cell.decimals
+        for (_, name, level), cell in SYNTHETIC.items()
+        if (name, level) == (dataset, noise) and not cell.nan
+    ]
+    return max(printed, default=4)
+
+
+def has_mean(row: Row) -> bool:
+    """Whether most of our seeds stayed finite, so that their mean says something."""
+    return row.nan <= row.seeds / 2
+
+
+def marks(rows: Sequence[Row], *, of_paper: bool = False, strict: bool = False) -> dict[tuple[str, str], Mark]:
+    """The cells (model, dataset) of one table that stand out: in each column the two best means and the four worst.
+
+    The paper prints smooth and other functions apart. A model that loses most of its seeds on a function of one kind
+    takes no part in the columns of that kind; `strict` drops it for a single lost seed, which is the letter of the
+    paper (its own table has the same marks either way). Equal printed numbers share a mark. `of_paper` marks the
+    published numbers of these rows in place of ours.
+    """
+
+    def is_lost(row: Row) -> bool:
+        nan, seeds = (row.paper_nan or 0, SEEDS) if of_paper else (row.nan, row.seeds)
+        return nan > (0 if strict else seeds / 2)
+
+    exploded = {(row.model, DATASETS[row.dataset].smooth) for row in rows if is_lost(row)}
+    found: dict[tuple[str, str], Mark] = {}
+    for dataset in {row.dataset for row in rows}:
+        column = {}
+        for row in rows:
+            mean = row.paper_mean if of_paper else row.mean
+            apart = (row.model, DATASETS[dataset].smooth) in exploded
+            if row.dataset == dataset and not apart and mean is not None:
+                column[row.model] = round(mean, decimals(dataset, row.noise))
+        for model, mean in column.items():
+            if sum(other < mean for other in column.values()) < BEST:
+                found[model, dataset] = "best"
+            elif sum(other > mean for other in column.values()) < WORST:
+                found[model, dataset] = "worst"
+    return found

@@ -1,0 +1,228 @@
+"""Image records on the page and in the playground: figures of single units, colours beside the paper, commands."""
+
+import inspect
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from support.browser import PHONE
+
+import chebact
+from chebact import ChebyshevLagrange
+from chebact.lab import LabError
+from chebact.lab.cli import run_command
+from chebact.lab.clinical import commands as clinical
+from chebact.lab.images import commands as images
+from chebact.lab.images.checkpoint import save_checkpoint
+from chebact.lab.images.rows import rows_of
+from chebact.lab.images.run import ImageCohort
+from chebact.lab.images.section import images_section, parity
+from chebact.lab.images.tables import cells
+from chebact.lab.page import rerun as again
+from chebact.lab.page.document import Commands, Missing, Table, pictures_in
+from chebact.lab.page.page import as_html, sections_of
+from chebact.lab.page.results import Results
+from chebact.lab.play.shapes import shapes_in_model, shapes_in_record
+from chebact.lab.spec import as_plain
+from chebact.lab.store import Record, write_record
+from chebact.lab.synthetic import commands as synthetic
+
+HEIGHTS = [0.5, 0.25, -0.125, 1.0]
+
+
+@pytest.fixture(autouse=True)
+def nothing_compiled():
+    with chebact.kernels.use("reference"):
+        yield
+
+
+def unit(convolution, number, values):
+    shape = [max(0.0, -2 + index / 30) for index in range(121)]
+    place = {"convolution": convolution, "unit": number, "low": -2.0, "high": 2.0}
+    return {**place, "counts": [1, 2, 2, 1], "shape": shape, "values": values}
+
+
+def record(activation="cl-extrapolate", dataset="digits", accuracies=(0.9,), captured=True, **choices):
+    cohort = ImageCohort(dataset, activation, **{"seeds": len(accuracies), "epochs": 2, "subset": 64, **choices})
+    learned = activation.startswith("cl")
+    curves = {"test_accuracy": [0.5, 0.9], "train_loss": [1.0, 0.5], "test_loss": [1.0, 0.5]}
+    seeds = [{"seed": s, "accuracy": a, "nan": a is None, "curves": curves} for s, a in enumerate(accuracies)]
+    captures = {
+        when: [unit(number, index, values if learned else None) for number in (6, 13) for index in range(5)]
+        for when, values in (("before", [0.0] * 4), ("after", HEIGHTS))
+    }
+    if not captured:
+        captures["after"] = []
+    results = {"parameters": 9, "images": {"train": 64, "test": 9}, "seeds": seeds, "captures": captures}
+    return Record("images", as_plain(cohort), results, {}, {"seconds": [[1.0, 1.0]] * len(accuracies)})
+
+
+def section_of(*records):
+    return images_section(Results(Path("results"), records))
+
+
+def blocks_of(section, kind):
+    return [block for block in section.blocks if isinstance(block, kind)]
+
+
+def test_the_papers_figures_of_units_are_drawn_for_both_activations():
+    section = section_of(record(), record("relu"))
+    pictures = {picture.name: picture for picture in pictures_in(section.blocks)}
+    learned, plain = pictures["im-0-0-units"], pictures["im-0-1-units"]
+    assert "CL-extrapolate" in learned.caption
+    assert "ReLU" in plain.caption
+    assert len(learned.panels) == len(plain.panels) == 10  # five before the 6th and five before the 13th convolution
+    assert "conv 6, unit 1: heights 1, -0.125, 0.25, 0.5" in learned.panels[0].alt
+    assert "33% of them outside" in learned.panels[9].alt
+    both = pictures["im-0-0-before-after"]
+    assert [panel.alt.partition(":")[0] for panel in both.panels] == ["before", "before", "after", "after"]
+    assert "paper's first figure" in both.caption
+    assert any(block is both for block in section.blocks)  # in sight, not behind a fold
+    assert "im-0-1-before-after" not in pictures  # ReLU learns nothing
+
+
+def test_records_that_differ_in_a_setting_do_not_look_alike():
+    pair = (0.8, 0.9)
+    rows = rows_of(
+        [
+            record("relu", accuracies=pair),
+            record(accuracies=pair, degree=5),
+            record("relu", accuracies=pair, batch_size=32, degree=7),
+            record(accuracies=(0.1, 0.2), batch_size=32, channels_last=False),
+        ]
+    )
+    assert [cells(row)[:2] for row in rows] == [
+        ["Digits, first 64", "ReLU"],
+        ["Digits, first 64", "CL-extrapolate, --degree 5"],
+        ["Digits, first 64, --batch-size 32", "ReLU"],
+        ["Digits, first 64, --batch-size 32, --no-channels-last", "CL-extrapolate"],
+    ]
+    assert rows[1].p == 1.0  # ReLU has no degree: the two are comparable
+    assert rows[3].p is None  # no ReLU was trained like this
+    (words,) = [sentence for sentence in parity(rows) if "points" in sentence or "level" in sentence]
+    assert words.startswith("Digits, first 64, 2 epochs: CL-extrapolate, --degree 5 is level with ReLU")
+
+
+def test_units_of_a_training_that_failed_are_missed_by_name():
+    section = section_of(record(captured=False, accuracies=(None,)))
+    assert any("units were not captured" in block.sentence for block in blocks_of(section, Missing))
+
+
+def test_what_the_paper_has_and_no_record_does_is_said():
+    def said(*records):
+        return [block.sentence for block in blocks_of(section_of(*records), Missing)]
+
+    whole = {"dataset": "mnist", "epochs": 100, "subset": None, "captured": False}
+    assert said(record("relu", **whole))[0].startswith("CL-extrapolate on MNIST with the paper's 100 epochs")
+    both = said(record("relu", **whole), record(**whole))
+    assert [sentence for sentence in both if "not run yet" in sentence] == [
+        "CIFAR-10 with the paper's 100 epochs on all images: not run yet."
+    ]
+
+
+@pytest.mark.parametrize(
+    ("accuracies", "tone", "away"),
+    [
+        ((0.9366, 0.9366), "near", "+0.9"),
+        ((0.9400, 0.9400), "better", "+2.1"),
+        ((0.9260, 0.9260), "worse", "−2.8"),
+        ((0.9000, 0.9000), "far", "−11.7"),
+        ((0.9340, 0.9340, None), "worse", "+0.0"),
+        ((None, None, 0.93), "far", ""),
+    ],
+)
+def test_accuracies_of_whole_runs_are_coloured_by_their_distance(accuracies, tone, away):
+    made = record(dataset="cifar10", accuracies=accuracies, epochs=100, subset=None, captured=False)
+    (table,) = blocks_of(section_of(made), Table)
+    assert table.toned
+    cell = table.rows[0][4]
+    assert (cell.tone, cell.away, cell.below) == (tone, away, "93.40 ± 0.29")
+
+
+def test_accuracies_of_shorter_runs_are_not_compared():
+    (table,) = blocks_of(section_of(record(dataset="cifar10", epochs=5, subset=None, captured=False)), Table)
+    assert not table.toned
+    assert {cell.tone for cell in table.rows[0]} == {""}
+
+
+def test_the_commands_make_the_same_records_again():
+    found = again.image_commands([record(), record("relu"), record(dataset="cifar10", shake=False, where=(12, 13))])
+    assert found == [
+        "chebact run images --dataset digits --epochs 2 --seeds 1 --subset 64",
+        "chebact run images --dataset cifar10 --epochs 2 --seeds 1 --subset 64 --where 12 13 --no-shake"
+        " --activation cl-extrapolate",
+    ]
+    (shown,) = blocks_of(section_of(record(captured=False), record("relu", captured=False)), Commands)
+    assert shown.lines == (found[0], "chebact report images")
+
+
+def test_the_clinical_and_synthetic_commands_name_what_is_unusual():
+    spec = {"data": "parkinson-multiple", "generated": False, "choice": "all", "labels": "true", "seeds": 10}
+    spec |= {"folds": 10, "epochs": 300, "shortcut": "average"}
+    made = {**spec, "generated": True, "data": "generated", "choice": "boruta on generated-choice", "seeds": 30}
+    own = {**spec, "data": "voices", "choice": "boruta in folds, 150 trees, 100 rounds", "labels": "shuffled"}
+    assert again.clinical_commands([made, spec, spec, own]) == [
+        "chebact run clinical",
+        "chebact run clinical --data FILE.csv --preset parkinson-multiple --seeds 10",
+        "chebact run clinical --data voices.csv ... --select folds --seeds 10 --labels shuffled",
+    ]
+    short = [Record("synthetic", {"recipes": "paper", "noise": 0.01, "seeds": 3, "epochs": 300}, {}, {}, {})]
+    assert again.synthetic_commands(short) == ["chebact run synthetic --recipes paper --seeds 3 --noise 0.01"]
+
+
+@pytest.mark.parametrize(
+    ("usual", "takes"), [(again.SYNTHETIC, synthetic.run), (again.CLINICAL, clinical.run), (again.IMAGES, None)]
+)
+def test_the_usual_choices_are_those_of_the_commands(usual, takes):
+    if takes is None:
+        defaults = {name: getattr(images.DEFAULT, name) for name in usual}
+    else:
+        defaults = {name: inspect.signature(takes).parameters[name].default for name in usual}
+    assert {name: list(value) if isinstance(value, tuple) else value for name, value in defaults.items()} == usual
+
+
+def test_names_of_activations_cannot_write_into_the_page():
+    bad = record()
+    bad = replace(bad, spec={**bad.spec, "activation": '"><script>alert(1)</script>'})
+    text = as_html(sections_of(Results(Path("results"), [bad]), "images"), "the foot")
+    assert "<script>alert" not in text
+
+
+def test_the_page_of_images_opens_and_fits_a_phone(open_page, tmp_path):
+    path = tmp_path / "index.html"
+    path.write_text(as_html(sections_of(Results(Path("results"), [record(), record("relu")]), "images"), "the foot"))
+    page = open_page(path, size=PHONE, touch=True)
+    assert page.locator("#images svg.plot").count() == 2 + 10 + 10 + 4
+    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE[0]
+
+
+def test_an_image_record_opens_in_the_playground(tmp_path):
+    path = tmp_path / "record.json"
+    write_record(path, record())
+    after, deep, before, _ = shapes_in_record(path)
+    assert [after.name, deep.name, before.name] == ["convolution 6", "convolution 13", "convolution 6, before training"]
+    assert (after.rows, before.rows) == ([HEIGHTS] * 5, [[0.0] * 4] * 5)
+    assert (after.tails, after.interval) == ("extrapolate", (-1.0, 1.0))
+    assert after.inputs[0]["outside"] == pytest.approx(1 / 3)
+    assert run_command(["play", "--record", str(path), "--output", str(tmp_path / "p.html"), "--no-open"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("made", "said"), [(record("relu"), "keeps no learned"), (record(captured=False), "training turned NaN")]
+)
+def test_an_image_record_without_learned_units_gets_a_sentence(tmp_path, made, said):
+    path = tmp_path / "record.json"
+    write_record(path, made)
+    with pytest.raises(LabError, match=said):
+        shapes_in_record(path)
+
+
+def test_a_checkpoint_of_an_image_training_opens_in_the_playground(tmp_path):
+    module = ChebyshevLagrange(2, init="gelu")
+    path = save_checkpoint(tmp_path, 1, {"network": module.state_dict(), "optimizer": {}}, {"seed": 0})
+    (shapes,) = shapes_in_model(path)
+    assert torch.tensor(shapes.rows).equal(module.values.detach())
+    path.write_bytes(path.read_bytes()[:-5])
+    with pytest.raises(LabError, match="is damaged"):
+        shapes_in_model(path)

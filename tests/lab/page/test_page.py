@@ -1,0 +1,330 @@
+"""The report page as text: from whole and from partial records, with nothing from outside and nothing unescaped."""
+
+import math
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from support.report_records import small_records, write_all
+
+from chebact.lab.captures import outside
+from chebact.lab.cli import run_command
+from chebact.lab.clinical.section import sort_key
+from chebact.lab.commands import report
+from chebact.lab.page.document import Cell, Section, Table, Words, pictures_in
+from chebact.lab.page.overview import overview_section
+from chebact.lab.page.page import as_html, sections_of
+from chebact.lab.page.results import Results, read_results
+from chebact.lab.page.theme import DARK, LIGHT, PAGE_DARK, PAGE_LIGHT
+from chebact.lab.page.theory_figures import DEGREES, FUNCTIONS, bounds, largest_error
+from chebact.lab.synthetic.explanations import explain, standard_errors
+from chebact.lab.synthetic.rows import Row
+from chebact.lab.synthetic.section import comparison, synthetic_section
+from chebact.networks import ARCHITECTURES
+
+BAD = '<script>alert("1")</script> & ADJP_->_JJ/'
+
+
+class Page(HTMLParser):
+    """The elements of a page, its text, and whether all that was opened is closed."""
+
+    VOID = ("meta", "link", "br", "use", "path", "rect", "circle", "line", "polygon", "stop")
+
+    def __init__(self, text):
+        super().__init__()
+        self.elements, self.words, self.open = [], [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        self.elements.append((tag, dict(attributes)))
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.elements.append((tag, dict(attributes)))
+
+    def handle_endtag(self, tag):
+        if tag not in self.VOID:
+            assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.words.append(data)
+
+    def all(self, tag):
+        return [attributes for name, attributes in self.elements if name == tag]
+
+
+@pytest.fixture(scope="module")
+def records(tmp_path_factory):
+    return small_records(tmp_path_factory.mktemp("records"))
+
+
+@pytest.fixture(scope="module")
+def sections(records):
+    return sections_of(Results(Path("results"), records), "all")
+
+
+@pytest.fixture(scope="module")
+def text(sections):
+    return as_html(sections, "the foot")
+
+
+@pytest.fixture(scope="module")
+def page(text):
+    return Page(text)
+
+
+def words_of(page):
+    return " ".join(" ".join(page.words).split())
+
+
+def test_the_page_is_whole_and_refers_to_nothing_outside(text, page):
+    assert not page.open
+    assert len(text) < 10e6
+    addresses = re.findall(r"\b(?:https?:)?//[\w.-]+", re.sub(r'xmlns(:\w+)?="[^"]*"', "", text))
+    assert not addresses
+    links = [a for _, a in page.elements if {"href", "src", "xlink:href"} & set(a)]
+    targets = [value for a in links for name, value in a.items() if name in ("href", "src", "xlink:href")]
+    assert all(target.startswith(("#", "data:")) for target in targets)
+    assert not page.all("img")
+
+
+def test_every_id_is_there_once_and_every_reference_finds_its_own(text, page):
+    ids = [a["id"] for _, a in page.elements if "id" in a]
+    assert len(ids) == len(set(ids))
+    used = set(re.findall(r'url\(#([^)"]+)\)', text)) | {
+        value[1:]
+        for _, a in page.elements
+        for value in a.values()
+        if value and value.startswith("#") and len(value) > 1
+    }
+    names = {a.get("aria-labelledby") for _, a in page.elements} - {None}
+    assert used | names <= set(ids)
+
+
+def test_every_figure_says_what_it_shows(page):
+    figures = page.all("svg")
+    assert len(figures) > 30
+    assert all(a["role"] == "img" and len(a["aria-label"]) > 20 for a in figures)
+    assert len(page.all("figcaption")) == len(page.all("figure"))
+
+
+def test_figures_are_drawn_in_the_colours_of_the_theme_alone(text):
+    assert set(LIGHT) == set(DARK)
+    assert set(PAGE_LIGHT) == set(PAGE_DARK)
+    drawings = re.findall(r"<svg.*?</svg>", text, re.DOTALL)
+    assert not {code for drawing in drawings for code in re.findall(r"#[0-9a-f]{6}\b", drawing)}
+    known = set(LIGHT) | set(PAGE_LIGHT)
+    assert {name for drawing in drawings for name in re.findall(r"var\(--([\w-]+)\)", drawing)} <= known
+
+
+def contrast(one, other):
+    """The contrast of two colours as the accessibility guidelines define it."""
+
+    def light(code):
+        parts = [int(code[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+        linear = [p / 12.92 if p <= 0.03928 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    high, low = sorted((light(one), light(other)), reverse=True)
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("colours", [LIGHT | PAGE_LIGHT, DARK | PAGE_DARK], ids=["light", "dark"])
+def test_colours_can_be_told_from_the_paper(colours):
+    for name in ("ink", "muted", "learned", "other"):  # text
+        assert contrast(colours[name], colours["paper"]) >= 4.5, name
+    for name in ("second", "third", "fourth", "fifth"):  # lines
+        assert contrast(colours[name], colours["paper"]) >= 3, name
+    for tone in ("better", "worse", "far", "nan"):
+        assert contrast(colours["ink"], colours[tone]) >= 4.5
+        assert contrast(colours["muted"], colours[tone]) >= 4.5 or tone == "nan"
+    for tone in ("better", "worse", "far"):
+        assert contrast(colours[f"{tone}-ink"], colours[tone]) >= 4.5
+
+
+def test_names_from_records_are_escaped(records):
+    bad = [replace(record, run={**record.run, "host": BAD}) for record in records]
+    section = Section("x", BAD, (Words((BAD,), (BAD,)), Table("t", BAD, (BAD,), ((Cell(BAD, BAD, BAD),),))), BAD)
+    text = as_html([overview_section(Results(Path(BAD), bad), ("synthetic", "images")), section], BAD)
+    assert "<script>alert" not in text
+    page = Page(text)
+    assert len(page.all("script")) == 1
+    assert words_of(page).count('<script>alert("1")</script> & ADJP_->_JJ/') >= 9
+
+
+def test_partial_results_are_shown_and_what_is_missing_is_said(page):
+    words = words_of(page)
+    assert "Noise 0.01, released recipes: 73 of the paper's 77 cells are missing" in words
+    assert "CL altogether" in words or "CL, WCP" in words
+    assert "chebact run clinical" in words
+    assert "CIFAR-10 with the paper's 100 epochs on all images: not run yet" in words
+    assert "Cost against degree: not measured yet. chebact bench ops" in words
+    assert "ReLU" in words
+
+
+@pytest.mark.parametrize("drop", ["activations", "slices", "loud"])
+def test_records_without_a_part_leave_a_sentence(records, drop):
+    if drop == "activations":
+        own = [
+            replace(record, results={name: part for name, part in record.results.items() if name != "activations"})
+            for record in records
+        ]
+        words = "no record of CL-extrapolate at noise 0.01 keeps any"
+    elif drop == "slices":
+        own = [record for record in records if record.spec["noise"] == 0.04]
+        words = "The slices at noise 0.01: their records are missing"
+    else:
+        own = [record for record in records if record.spec["noise"] == 0.01]
+        words = "The samples at noise 0.04: their records are missing"
+    assert words in words_of(Page(as_html([synthetic_section(Results(Path("r"), own))], "")))
+
+
+def test_no_records_at_all_still_give_a_page():
+    sections = sections_of(Results(Path("r"), []), "all")
+    assert [section.name for section in sections] == [
+        "runs", "synthetic", "clinical", "images", "networks", "theory", "cost",
+    ]  # fmt: skip
+    assert "Not run yet." in words_of(Page(as_html(sections, "")))
+
+
+def test_every_figure_of_the_paper_is_there(sections):
+    sections = {section.name: section for section in sections}
+    names = {picture.name: picture for picture in pictures_in(sections["synthetic"].blocks)}
+    assert len(names["before-after-released"].panels) == 4
+    assert len(names["slices-released"].panels) == 4  # two data sets, two models each
+    assert len(names["samples-released"].panels) == 2
+    assert {"rmse-released-0-01", "rmse-released-0-04", "curves-released"} <= set(names)
+    assert len(next(pictures_in(sections["networks"].blocks)).panels) == 3
+    assert len(next(pictures_in(sections["theory"].blocks)).panels) == len(FUNCTIONS)
+
+
+def row(mean=0.1, nan=0, paper=(0.1, 0.01, 0), **changes):
+    base = Row("relu", "pendulum", 0.01, "released", 10, mean, 0.01, nan, *paper)
+    return replace(base, **changes)
+
+
+@pytest.mark.parametrize(
+    ("cell", "shown"),
+    [
+        (row(0.08), ("−2.0", "better")),
+        (row(0.1), ("+0.0", "near")),
+        (row(0.1199), ("+2.0", "near")),
+        (row(0.135), ("+3.5", "worse")),
+        (row(0.2), ("+10.0", "far")),
+        (row(0.1, nan=1), ("+0.0", "worse")),
+        (row(0.1, nan=6), ("", "far")),
+        (row(None, nan=10, paper=(None, None, 8)), ("", "nan")),
+        (row(0.1, paper=(None, None, None)), ("", "")),
+    ],
+)
+def test_differences_are_told_and_coloured(cell, shown):
+    assert comparison(cell) == shown
+
+
+def test_exceptions_get_the_reason_that_their_seeds_show():
+    assert "The median of our seeds, 0.1000, is within: 2 poor seeds" in explain(
+        row(0.26, values=(*[0.1] * 8, 0.9, 0.9))
+    )
+    assert "One seed of 10 left the finite numbers" in explain(row(0.1, nan=1, values=(*[0.1] * 9, None)))
+    assert "mean 0.1000, which is within" in explain(row(0.1, nan=1, values=(*[0.1] * 9, None)))
+    assert "polynomial on all reals" in explain(row(0.1, nan=2, model="wcp", values=(*[0.1] * 8, None, None)))
+    assert "another recipe" in explain(row(0.3, recipes="paper", dataset="jump", values=(0.3,) * 10))
+    assert "10 of 10" in explain(row(0.3, values=(0.3,) * 10))
+    assert standard_errors(row(0.13)) == pytest.approx(0.03 / math.sqrt(0.01**2 / 10 + 0.01**2 / 10))
+
+
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.title)
+def test_interpolation_errors_and_their_bound(function):
+    """The polynomial by numpy's least squares at as many points as it has coefficients; the bound holds for all."""
+    for degree in (1, 3, 8):
+        angles = (2 * np.arange(degree + 1) + 1) * np.pi / (2 * degree + 2)
+        places = np.cos(angles) / np.cos(angles[0])
+        fitted = np.polynomial.Chebyshev.fit(places, function.formula(torch.tensor(places)).numpy(), degree)
+        x = np.linspace(-1, 1, 4001)
+        wanted = np.abs(fitted(x) - function.formula(torch.tensor(x)).numpy()).max()
+        assert largest_error(function.formula, degree) == pytest.approx(wanted, rel=1e-6)
+    if function.log_derivative is not None:
+        for degree, bound in zip(DEGREES, bounds(function, stretched=True), strict=True):
+            assert largest_error(function.formula, degree) <= bound * (1 + 1e-9) + 1e-14
+
+
+def test_the_share_outside_from_a_histogram():
+    x = np.random.default_rng(0).normal(size=20_000) * 1.3
+    counts, edges = np.histogram(x, bins=60)
+    assert outside(edges[0], edges[-1], counts.tolist()) == pytest.approx(np.mean(np.abs(x) > 1), abs=0.01)
+    assert outside(0.0, 0.0, [500]) == 0
+    assert outside(3.0, 3.0, [500]) == 1
+
+
+def test_parameters_are_counted_as_the_paper_says(page):
+    words = words_of(page)
+    assert "CL-extrapolate 3 1 3,841 3,841 3,800" in words
+    assert "PCS-CL 3 1 6,785 7,937 6,785" in words
+    assert len(ARCHITECTURES) == 11
+
+
+def test_cells_sort_by_their_first_number():
+    assert [sort_key(text) for text in ("84.7 ± 0.8***", "< 0.001", "-", "1,392,938")] == [84.7, 0.0, None, 1392938.0]
+
+
+def test_the_command_writes_one_page_and_says_where(records, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_all(records, tmp_path / "results")
+    assert run_command(["report", "synthetic", "--results", "results", "--json", "rows.json"]) == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["results", "rows.json"]  # no page: a file was asked for
+    assert run_command(["report", "synthetic", "--results", "results", "--noise", "0.01"]) == 0
+    assert "report/index.html" in capsys.readouterr().err
+    assert [path.name for path in (tmp_path / "report").iterdir()] == ["index.html"]
+    captions = [a["aria-labelledby"] for a in Page((tmp_path / "report" / "index.html").read_text()).all("table")]
+    assert [name for name in captions if name.startswith("synthetic")] == ["synthetic-released-0-01-caption"]
+    assert run_command(["report", "--output", "other"]) == 0
+    assert (tmp_path / "other" / "index.html").stat().st_size > 1e5
+    assert run_command(["report", "pictures", "--output", "images"]) == 0
+    for scheme, paper in (("light", LIGHT["paper"]), ("dark", DARK["paper"])):
+        assert paper in (tmp_path / "images" / f"learned-{scheme}.svg").read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["all", "--results", "nowhere"], "there is no results folder nowhere"),
+        (["all", "--results", "empty"], "there are no records below empty"),
+        (["all", "--output", "file"], "cannot write into file: it is a file"),
+        (["pictures", "--results", "empty"], "keeps learned activations"),
+        (["everything"], "does not know what to do with 'everything'"),
+    ],
+)
+def test_what_cannot_be_reported_gets_one_sentence(arguments, words, records, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "file").touch()
+    write_all(records[:1], tmp_path / "results")
+    assert run_command(["report", *arguments]) == 2
+    said = capsys.readouterr().err
+    assert re.fullmatch(r"chebact: [^\n]*\n", said)
+    assert words in said
+
+
+def test_without_the_packages_for_drawing_the_command_says_how_to_get_them(records, tmp_path, capsys, monkeypatch):
+    write_all(records[:1], tmp_path / "results")
+    monkeypatch.setattr(report, "find_spec", lambda name: None if name == "jinja2" else name)
+    assert run_command(["report", "--results", str(tmp_path / "results"), "--output", str(tmp_path / "out")]) == 2
+    assert capsys.readouterr().err == "chebact: the page needs jinja2: pip install 'chebact[lab]'\n"
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_same_records_give_the_same_page(records, text):
+    assert as_html(sections_of(Results(Path("results"), records), "all"), "the foot") == text
+
+
+def test_a_damaged_record_stops_the_report(records, tmp_path):
+    write_all(records[:2], tmp_path)
+    path = next(tmp_path.rglob("*.json"))
+    path.write_text(path.read_text()[:-20])
+    with pytest.raises(Exception, match="not a whole record"):
+        read_results(tmp_path)

@@ -1,0 +1,230 @@
+"""The synthetic tables: the published numbers and marks of the paper, the rows, and the generated documents."""
+
+import csv
+import errno
+import io
+import json
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from chebact.lab import LabError
+from chebact.lab.cli import run_command
+from chebact.lab.page.documents import filled, update_document
+from chebact.lab.store import Record, records_under, write_record
+from chebact.lab.synthetic.agreement import agreement_of
+from chebact.lab.synthetic.commands import sections_of
+from chebact.lab.synthetic.explanations import as_lines
+from chebact.lab.synthetic.published import COLUMNS, SYNTHETIC, published
+from chebact.lab.synthetic.rows import Row, as_csv, as_json, marks, rows_of, tables_of
+from chebact.lab.synthetic.tables import as_markdown
+from chebact.networks import ARCHITECTURES
+
+ROOT = Path(__file__).parents[3]
+RESULTS = ROOT / "results" / "synthetic"
+KEYS = ["model", "dataset", "noise", "recipes", "seeds", "mean", "std", "nan", "paper_mean", "paper_std", "paper_nan"]
+
+
+def record(model, dataset, values, noise=0.01, recipes="released"):
+    spec = {"model": model, "dataset": dataset, "noise": noise, "recipes": recipes, "seeds": len(values)}
+    seeds = [{"seed": seed, "rmse": value, "nan": value is None} for seed, value in enumerate(values)]
+    return Record("synthetic", spec, {"seeds": seeds}, {}, {})
+
+
+def as_published():
+    """Rows whose numbers are the paper's own."""
+    return [
+        Row(model, dataset, noise, "released", 10, cell.mean, cell.std, cell.nan, cell.mean, cell.std, cell.nan)
+        for (model, dataset, noise), cell in SYNTHETIC.items()
+    ]
+
+
+def test_the_published_tables_are_whole():
+    assert set(SYNTHETIC) == {
+        (model, dataset, noise) for model in ARCHITECTURES for dataset in COLUMNS for noise in (0.01, 0.04)
+    }
+    assert sum(cell.nan == 0 for cell in SYNTHETIC.values()) == 122  # of 154; the others are counts of NaN
+    assert published("relu", "pendulum", 0.02) is None
+
+
+@pytest.mark.parametrize(
+    ("noise", "column", "total"),
+    [  # sums of the printed means of each column, added up by hand from the paper
+        (0.01, "pendulum", 0.1518 + 0.1941 + 0.1597 + 0.0327 + 0.0348 + 0.1642 + 0.0208 + 0.0113),
+        (0.01, "gravity", 0.098 + 0.187 + 0.062 + 0.075 + 0.022 + 0.048 + 0.042 + 0.022),
+        (0.01, "jump", 0.17 + 0.17 + 0.12 + 0.09 + 0.11 + 0.12 + 0.08 + 0.09),
+        (0.04, "arrhenius", 0.0143 + 0.0142 + 0.0139 + 0.0088 + 0.0082 + 0.0091 + 0.0119 + 0.0121 + 0.0133 + 0.0115),
+        (0.04, "step", 0.052 + 0.033 + 0.035 + 0.054 + 0.099 + 0.104 + 0.070 + 0.091 + 0.024 + 0.034),
+    ],
+)
+def test_columns_add_up(noise, column, total):
+    means = [
+        cell.mean
+        for (_, dataset, level), cell in SYNTHETIC.items()
+        if (dataset, level) == (column, noise) and cell.mean
+    ]
+    assert sum(means) == pytest.approx(total, abs=1e-12)
+
+
+def test_the_papers_own_marks():
+    """The bold cells of the paper's first table, and the red ones of a column, follow from its numbers."""
+    table = tables_of(as_published())["released", 0.01]
+    found = marks(table)
+    best = {
+        column: {model for (model, dataset), mark in found.items() if dataset == column and mark == "best"}
+        for column in COLUMNS
+    }
+    assert (
+        best["pendulum"] == best["arrhenius"] == best["sigmoid"] == best["prelu"] == {"cl-regression", "cl-extrapolate"}
+    )
+    assert best["gravity"] == {"pcs-cl", "cl-extrapolate"}
+    assert best["jump"] == {"tanh", "cl-regression", "cl-extrapolate"}
+    assert best["step"] == {"relu-2x-layers", "cl-regression", "cl-extrapolate"}
+    worst = {model for (model, dataset), mark in found.items() if dataset == "pendulum" and mark == "worst"}
+    assert worst == {"relu", "relu-2x-depth", "relu-2x-layers", "tanh-cl"}
+    assert not {"cubic", "cl", "wcp"} & {model for model, _ in found}
+    for rows in tables_of(as_published()).values():
+        assert marks(rows) == marks(rows, strict=True)
+
+
+def test_one_lost_seed_hides_no_model_but_by_the_papers_letter():
+    rows = rows_of([record("relu", "pendulum", [0.1] * 10), record("tanh", "pendulum", [0.05] * 9 + [None])])
+    assert marks(rows) == {("relu", "pendulum"): "best", ("tanh", "pendulum"): "best"}
+    assert marks(rows, strict=True) == {("relu", "pendulum"): "best"}
+
+
+def test_the_paper_agrees_with_itself():
+    agreement = agreement_of(as_published())
+    assert (len(agreement.near), len(agreement.far)) == (122, 0)
+    assert (len(agreement.exploded), len(agreement.held)) == (25, 0)
+    assert agreement.best == agreement.paper_best == 12
+
+
+def test_rows_of_records():
+    rows = rows_of(
+        [
+            record("relu", "step", [0.03, 0.05, None]),
+            record("relu", "pendulum", [0.2, 0.1]),
+            record("cubic", "jump", [None]),
+        ]
+    )
+    assert [(row.model, row.dataset) for row in rows] == [("relu", "pendulum"), ("relu", "step"), ("cubic", "jump")]
+    assert (rows[0].mean, rows[0].nan, rows[0].paper_mean) == (pytest.approx(0.15), 0, 0.1518)
+    assert (rows[1].mean, rows[1].std, rows[1].nan) == (pytest.approx(0.04), pytest.approx(0.0141421, rel=1e-5), 1)
+    assert (rows[2].mean, rows[2].std, rows[2].paper_mean, rows[2].paper_nan) == (None, None, None, 10)
+
+
+def test_two_records_of_one_cell_are_refused():
+    with pytest.raises(LabError, match=r"2 records are of one cell, relu on step at noise 0\.01.*--results"):
+        rows_of([record("relu", "step", [0.03]), record("relu", "step", [0.03, 0.04])])
+    assert len(rows_of([record("relu", "step", [0.03], recipes=form) for form in ("paper", "released")])) == 2
+
+
+def test_the_committed_records_are_those_of_the_full_run():
+    found = list(records_under(RESULTS))
+    assert len(found) == 2 * 2 * 77
+    assert {(each.spec["seeds"], each.spec["epochs"], len(each.results["seeds"])) for each in found} == {(10, 300, 10)}
+    assert len({(row.model, row.dataset, row.noise, row.recipes) for row in rows_of(found)}) == 308
+
+
+def test_json_and_csv_have_the_same_rows():
+    rows = rows_of([record("cl", "pendulum", [0.1, None]), record("relu", "step", [0.03, 0.05], noise=0.02)])
+    objects = json.loads(as_json(rows))
+    assert [list(each) for each in objects] == [KEYS, KEYS]
+    assert objects[0]["paper_nan"] == 8
+    assert objects[0]["paper_mean"] is None
+    assert objects[1]["paper_nan"] is None
+    lines = list(csv.DictReader(io.StringIO(as_csv(rows))))
+    assert [{name: "" if value is None else str(value) for name, value in each.items()} for each in objects] == lines
+
+
+def test_markdown_shows_ours_beside_theirs():
+    rows = rows_of(
+        [
+            record("relu", "pendulum", [0.15, 0.16]),
+            record("cl", "pendulum", [None, None, 0.1]),
+            record("tanh", "pendulum", [0.03, None, 0.03]),
+        ]
+    )
+    text = as_markdown(rows)
+    assert "| ReLU | **0.1550 ± 0.0071** (0.1518 ± 0.0297) |" in text
+    assert "| CL | 2/3 NaN (8/10 NaN) |" in text
+    assert "| tanh | **0.0300 ± 0.0000, 1/3 NaN** (0.0327 ± 0.0102) |" in text
+    assert "2 to 3 seeds" in text
+
+
+def test_agreement_names_every_exception():
+    rows = rows_of(
+        [
+            record("relu", "pendulum", [0.3, 0.3]),
+            record("tanh", "step", [None, 0.01]),
+            record("cubic", "jump", [0.1, 0.1]),
+        ]
+    )
+    lines = as_lines(agreement_of(rows))
+    assert any(
+        "relu on pendulum at 0.01: 0.3000, published 0.1518 ± 0.0297, 5.0 deviations above" in line for line in lines
+    )
+    assert any("tanh on step at 0.01: 1/2 NaN" in line for line in lines)
+    assert any("cubic on jump at 0.01: 0/2 NaN, published 10/10" in line for line in lines)
+
+
+def full_disk(_):
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_documents_are_filled_between_their_markers(tmp_path, monkeypatch):
+    path = tmp_path / "doc.md"
+    path.write_text(
+        "before\n<!-- begin: a -->\nold\n<!-- end: a -->\n<!-- begin: b -->\nkept\n<!-- end: b -->\nafter\n"
+    )
+    update_document(path, {"a": "new\nlines\n"})
+    update_document(path, {"a": "new\nlines\n"})
+    assert path.read_text() == (
+        "before\n<!-- begin: a -->\nnew\nlines\n<!-- end: a -->\n<!-- begin: b -->\nkept\n<!-- end: b -->\nafter\n"
+    )
+    with pytest.raises(LabError, match="no block"):
+        update_document(path, {"c": ""})
+    before = path.read_bytes()
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", full_disk)
+        with pytest.raises(LabError, match=r"cannot update .*No space left"):
+            update_document(path, {"a": "lost"})
+    assert path.read_bytes() == before
+    with pytest.raises(LabError, match="cannot update"):
+        update_document(tmp_path / "none.md", {"a": ""})
+
+
+def test_the_command_writes_every_form(tmp_path, capsys):
+    results = tmp_path / "results"
+    write_record(results / "one.json", record("cl-extrapolate", "gravity", [0.02, 0.03]))
+    document = tmp_path / "doc.md"
+    document.write_text("<!-- begin: synthetic-released-0.01 -->\n<!-- end: synthetic-released-0.01 -->\n")
+    files = {name: tmp_path / "out" / f"table.{name}" for name in ("markdown", "csv", "json")}
+    words = [word for name, path in files.items() for word in (f"--{name}", str(path))]
+    assert run_command(["report", "synthetic", "--results", str(results), *words, "--update", str(document)]) == 0
+    assert "0.025 ± 0.007" in capsys.readouterr().out
+    assert json.loads(files["json"].read_text())[0]["paper_std"] == 0.002
+    assert files["csv"].read_text().startswith(",".join(KEYS))
+    assert "CL-extrapolate" in files["markdown"].read_text()
+    assert "CL-extrapolate" in document.read_text()
+
+
+@pytest.mark.parametrize("arguments", [["--recipes", "paper"], ["--noise", "0.04"], ["--results", "nowhere"]])
+def test_nothing_to_report_gets_one_sentence(arguments, tmp_path, capsys):
+    write_record(tmp_path / "one.json", record("relu", "step", [0.02]))
+    words = arguments if "--results" in arguments else [*arguments, "--results", str(tmp_path)]
+    assert run_command(["report", "synthetic", *words]) == 2
+    assert re.fullmatch(r"chebact: .*\n", capsys.readouterr().err)
+
+
+@pytest.mark.parametrize("name", ["README.md", "docs/reproduce.md"])
+def test_the_documents_are_what_the_records_give(name):
+    text = (ROOT / name).read_text(encoding="utf-8")
+    sections = sections_of(rows_of(records_under(RESULTS)))
+    blocks = set(re.findall(r"<!-- begin: (synthetic-\S+) -->", text))
+    assert blocks
+    assert blocks <= set(sections)  # a block without records would be left as it is
+    assert filled(text, sections) == text

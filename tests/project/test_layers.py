@@ -1,0 +1,195 @@
+"""Who imports whom: down the layers of the design, never sideways or up."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).resolve().parents[2] / "src" / "chebact"
+LAYERS = [
+    ["checks", "files", "wide"],
+    ["nodes"],
+    ["basis"],
+    ["kernels.layout"],
+    ["kernels.cpu.*", "kernels.gpu.*"],
+    ["kernels.reference", "kernels.cpu", "kernels.gpu"],
+    ["kernels"],
+    ["autograd", "compiled"],
+    ["functional"],
+    ["polynomial"],
+    ["initial", "formula"],
+    ["activations"],
+    ["table"],
+    ["recording"],
+    ["surgery", "plotting", "networks.*"],
+    ["training.*"],
+    ["estimators.*"],
+    ["lab.*"],
+    ["lab.page.*"],
+    ["lab.commands.*"],
+    ["lab.synthetic.*", "lab.clinical.*", "lab.images.*", "lab.bench.*", "lab.play.*"],
+    ["lab.cli"],
+    ["__main__"],
+]
+SUBJECTS = ("synthetic", "clinical", "images")
+SHOWING = (
+    "rows",
+    "tables",
+    "sheets",
+    "figures",
+    "figure_files",
+    "section",
+    "section_pictures",
+    "agreement",
+    "explanations",
+)
+# A module and what it imports against the rules. The list only gets shorter: a pair that no longer holds must go.
+KNOWN_EXCEPTIONS = [
+    ("lab.bench.figures", "lab.synthetic.figures"),
+    ("lab.images.commands", "lab.bench.plot"),
+    ("lab.images.section", "lab.clinical.section"),
+    ("lab.page.overview", "lab.bench.machine"),
+    ("lab.page.page", "lab.bench.section"),
+    ("lab.page.page", "lab.clinical.section"),
+    ("lab.page.page", "lab.images.section"),
+    ("lab.page.page", "lab.synthetic.section"),
+    ("lab.page.rerun", "lab.clinical.table"),
+    ("lab.page.rerun", "lab.images.sets"),
+    ("lab.page.results", "lab.bench.files"),
+    ("lab.page.results", "lab.bench.ops"),
+    ("lab.page.theory_figures", "lab.synthetic.figures"),
+    ("lab.play.shapes", "lab.images.checkpoint"),
+]
+FREE = {""}  # chebact/__init__.py gathers the public names
+
+
+def modules():
+    """Every module of the package by its name without `chebact.`, with its file."""
+    found = {}
+    for path in sorted(SOURCE.rglob("*.py")):
+        parts = path.relative_to(SOURCE).with_suffix("").parts
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+MODULES = modules()
+
+
+def level(name):
+    """The layer of a module: the most exact entry that names it."""
+    fitting = []
+    for height, layer in enumerate(LAYERS):
+        for pattern in layer:
+            stem = pattern.removesuffix("*")
+            if name == pattern or (pattern != stem and f"{name}.".startswith(stem)):
+                fitting.append((name == pattern, len(stem), height))
+    assert fitting, f"{name} has no layer: add it to the list in tests/project/test_layers.py"
+    return max(fitting)[-1]
+
+
+def imports(name):
+    """The modules of the package that a module imports anywhere in its text, type checking aside."""
+    tree = ast.parse(MODULES[name].read_text())
+    for node in list(ast.walk(tree)):
+        if isinstance(node, ast.If) and ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING"):
+            node.body = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{name} imports relatively"
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def inner_imports(name):
+    for full in imports(name):
+        parts = full.split(".")
+        if parts[0] == "chebact":
+            inner = parts[1:]
+            while ".".join(inner) not in MODULES:
+                inner = inner[:-1]
+            yield ".".join(inner)
+
+
+@pytest.mark.parametrize("name", sorted(set(MODULES) - FREE))
+def test_imports_go_down_the_layers(name):
+    for other in set(inner_imports(name)) - {name}:
+        if not other:
+            assert name.split(".")[0] in ("lab", "__main__"), f"{name} imports all of chebact"
+            continue
+        if (name, other) in KNOWN_EXCEPTIONS:
+            continue
+        sideways = level(name) == level(other) and folder(name) == folder(other) != ""
+        assert level(other) < level(name) or sideways or name.startswith(other + "."), f"{name} imports {other}"
+
+
+def folder(name):
+    """The package that a module stands in; a package stands in itself."""
+    return name if MODULES[name].name == "__init__.py" else name.rpartition(".")[0]
+
+
+def test_every_known_exception_is_still_one():
+    for name, other in KNOWN_EXCEPTIONS:
+        assert other in set(inner_imports(name)), f"{name} no longer imports {other}: take the pair off the list"
+
+
+def test_no_module_reaches_itself():
+    assert not [name for name in MODULES if name in reached(name)]
+
+
+KERNELS = ("reference", "cpu", "gpu")
+
+
+@pytest.mark.parametrize("name", sorted(n for n in MODULES if n.startswith("kernels.")))
+def test_kernels_never_import_each_other(name):
+    own = name.removeprefix("kernels.").partition(".")[0]
+    for other in inner_imports(name):
+        kind = other.removeprefix("kernels.").partition(".")[0]
+        assert not (own in KERNELS and kind in KERNELS and own != kind), f"{name} imports {other}"
+
+
+def reached(name):
+    """Everything that a module imports, directly or not."""
+    todo, seen = [name], set()
+    while todo:
+        for other in inner_imports(todo.pop()):
+            if other and other not in seen:
+                seen.add(other)
+                todo.append(other)
+    return seen
+
+
+@pytest.mark.parametrize("name", sorted(n for n in MODULES if n.split(".")[0] not in ("lab", "__main__")))
+def test_the_library_never_reaches_the_laboratory(name):
+    assert not [other for other in reached(name) if other.split(".")[0] == "lab"]
+
+
+def test_what_runs_and_what_shows_never_reach_each_other():
+    runs = {f"lab.{subject}.run" for subject in SUBJECTS}
+    shows = {f"lab.{subject}.{name}" for subject in SUBJECTS for name in SHOWING} & set(MODULES)
+    shows |= {name for name in MODULES if name.startswith("lab.page.")}
+    assert runs <= set(MODULES)
+    assert not [(name, found) for name in runs for found in reached(name) & shows]
+    assert not [(name, found) for name in shows for found in reached(name) & runs]
+
+
+def test_importing_chebact_loads_none_of_the_heavy_packages():
+    heavy = ("numba", "llvmlite", "triton", "matplotlib", "sklearn", "pandas", "scipy", "joblib", "cyclopts", "rich")
+    code = (
+        "import torch, sys; before = set(sys.modules); import chebact;"
+        f"print([n for n in {heavy} if n in sys.modules and n not in before],"
+        " [n for n in sys.modules if n.startswith('chebact.lab')])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[] []", done.stdout
+
+
+def test_every_name_in_all_exists_and_no_forbidden_file_does():
+    import chebact
+
+    assert all(hasattr(chebact, name) for name in chebact.__all__)
+    assert list(chebact.__all__) == sorted(chebact.__all__)
+    forbidden = {"utils", "common", "base", "helpers"}
+    assert not [name for name in MODULES if name.split(".")[-1] in forbidden]
