@@ -21,7 +21,7 @@ from studies import STUDIES
 from tables import tables
 
 from chebact.lab.environment import environment, host
-from chebact.lab.report.documents import update_document
+from chebact.lab.page.documents import update_document
 from chebact.lab.spec import as_plain
 from chebact.lab.store import Record, holds, write_record
 
@@ -30,10 +30,10 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def run(setting: Setting, path: Path) -> None:
     """Train a setting and write its record."""
-    began, started = time.perf_counter(), datetime.now(UTC).isoformat(timespec="seconds")
+    began, created = time.perf_counter(), datetime.now(UTC).isoformat(timespec="seconds")
     trained = train_stack(setting) if setting.network in ("plain", "residual") else train_modules(setting)
     seconds = round(time.perf_counter() - began, 2)
-    times = {"started": started, "seconds": seconds, "host": host()}
+    times = {"created": created, "seconds": seconds, "host": host()}
     write_record(path, Record("guide", as_plain(setting), trained, environment(), times))
     print(f"{path.parent.name}/{path.name}: {seconds:.1f} s", flush=True)
 

@@ -14,7 +14,7 @@ from settings import Model, chebact
 from tasks import regression, ripple
 
 from chebact.functional import chebyshev_lagrange
-from chebact.lab.report.theme import DARK, LIGHT, as_file, sheet
+from chebact.lab.page.theme import DARK, LIGHT, as_file, sheet
 
 GRID = torch.linspace(-1.2, 1.2, 241)
 
@@ -83,17 +83,18 @@ def beside_picture(outcomes: Outcomes) -> Figure:
     x, y = regression(cell).train
     titles = {"relu": "ReLU", "tanh": "tanh", "chebact": "CL-extrapolate"}
     with sheet(920, 440, 2, 3) as (figure, grid):
-        figure.subplots_adjust(0.045, 0.07, 0.99, 0.93, wspace=0.14, hspace=0.42)
+        figure.subplots_adjust(0.04, 0.07, 0.985, 0.93, wspace=0.14, hspace=0.42)
         for column, (model, of) in enumerate(outcomes[cell].items()):
             colour = LIGHT["learned" if model.learned else "other"]
             one = chosen(of)
             seed = sorted(range(len(one.test)), key=lambda seed: one.test[seed] or 9)[len(one.test) // 2]
             fit, shapes = grid[0][column], grid[1][column]
-            fit.plot(x.flatten(), y.flatten(), "o", color=LIGHT["faint"], ms=2.5, mew=0)
-            fit.plot(GRID, ripple(GRID), color=LIGHT["ink"], lw=1, ls=(0, (4, 3)))
-            fit.plot(GRID, one.result["curve"][seed], color=colour)
+            fit.plot(x.flatten(), y.flatten(), "o", color=LIGHT["faint"], ms=3, mew=0, label="100 noisy points")
+            fit.plot(GRID, ripple(GRID), color=LIGHT["ink"], lw=1, ls=(0, (4, 3)), label="the function")
+            fit.plot(GRID, one.result["curve"][seed], color=colour, label="the network")
+            fit.legend(frameon=False, fontsize=10, loc="upper right")
             fit.set_title(f"{titles[model.activation]}: test RMSE {one.constant * one.test[seed]:.3f}")
-            fit.set(xlim=(-1.2, 1.2), ylim=(-3.2, 2.2))
+            fit.set(xlim=(-1.02, 1.02), ylim=(-1.7, 2.7))
             draw_shapes(shapes, model, one, seed, colour)
     return figure
 
@@ -104,14 +105,14 @@ def draw_shapes(axes: Axes, model: Model, one: Outcome, seed: int, colour: str) 
     if model.learned:
         for layer in one.result["heights"]:
             curves = chebyshev_lagrange(x.unsqueeze(1).expand(-1, len(layer[seed])), torch.tensor(layer[seed]))
-            axes.plot(x, curves, color=colour, lw=1.2)
+            axes.plot(x, curves, color=colour, lw=1, alpha=0.8)
         axes.axvspan(-2, -1, color=LIGHT["shade"], lw=0, zorder=0)
         axes.axvspan(1, 2, color=LIGHT["shade"], lw=0, zorder=0)
         axes.set_title("its 16 learned shapes")
     else:
         axes.plot(x, {"relu": torch.relu, "tanh": torch.tanh}[model.activation](x), color=colour)
-        axes.set_title("one fixed shape")
-    axes.set(xlim=(-2, 2), ylim=(-2.2, 2.2))
+        axes.set_title("its fixed shape")
+    axes.set(xlim=(-1.6, 1.6), ylim=(-1.8, 1.8))
 
 
 PICTURES = {"guide-init": init_picture, "guide-choices": choices_picture, "beside": beside_picture}

@@ -14,7 +14,6 @@ from settings import Model, Setting
 from chebact.lab.store import Record, records_under
 
 STALLED = 0.9  # of the best constant's error
-KINDS = ("plain", "residual", "cnn", "transformer", "paper")
 
 
 @dataclass(frozen=True)
@@ -92,12 +91,17 @@ def cells_of(outcomes: Outcomes, study: str, **wanted: object) -> list[Cell]:
 
 @dataclass(frozen=True)
 class Standing:
-    """How one start of the heights did over all cells of the study `init`; `error` weighs the kinds alike."""
+    """How one start of the heights did over all cells of the study `init`.
+
+    `error` weighs the kinds of networks alike, `adam` is the same over the cells with Adam, `worst` the largest ratio
+    to the best start of a cell.
+    """
 
     model: Model
     stalled: int
     trainings: int
     error: float
+    adam: float
     worst: float
 
 
@@ -111,14 +115,22 @@ def standings(outcomes: Outcomes) -> list[Standing]:
 
 def standing(outcomes: Outcomes, cells: list[Cell], model: Model, best: Mapping[Cell, float]) -> Standing:
     own = {cell: chosen(outcomes[cell][model]) for cell in cells}
-    kinds = [geometric(own[cell].error for cell in cells if kind_of(cell) == kind) for kind in KINDS]
     return Standing(
         model,
-        sum(one.stalled for one in own.values()),
-        sum(len(one.test) for one in own.values()),
-        geometric(kinds),
-        max(own[cell].error / best[cell] for cell in cells),
+        stalled=sum(one.stalled for one in own.values()),
+        trainings=sum(len(one.test) for one in own.values()),
+        error=over_kinds(own),
+        adam=over_kinds({cell: one for cell, one in own.items() if cell.optimizer == "adam"}),
+        worst=max(one.error / best[cell] for cell, one in own.items()),
     )
+
+
+def over_kinds(own: Mapping[Cell, Outcome]) -> float:
+    """The geometric mean error of the cells of each kind of network, then of the kinds."""
+    kinds = defaultdict(list)
+    for cell, one in own.items():
+        kinds[kind_of(cell)].append(one.error)
+    return geometric(map(geometric, kinds.values()))
 
 
 def choose_default(rows: list[Standing]) -> Standing:

@@ -52,12 +52,12 @@ def norm() -> list[Setting]:
 
 
 def toy() -> list[Setting]:
-    """The README's toy: 2-32-32-1 on 1,000 points, clean and with noise, at four step sizes."""
+    """The README's toy: 2-32-32-1 on 1,000 points, clean and with noise, at five step sizes."""
     models = (*(Model(name) for name in FIXED), *(chebact(degree=degree) for degree in (3, 5, 9)))
     return [
         Setting("toy", "plain", "waves", "adam", step, models, epochs=200, noise=noise)
         for noise in (0.0, 0.1)
-        for step in ADAM
+        for step in (*ADAM, 0.1)
     ]
 
 
@@ -73,11 +73,13 @@ def degree() -> list[Setting]:
 
 def step() -> list[Setting]:
     """The step size of the heights as a multiple of the weights', from two starts."""
-    models = tuple(
-        chebact(start, heights_step=scale) for start in ("zeros", DEFAULT) for scale in (0.0, 0.1, 0.3, 1.0, 3.0)
+    some, more = (
+        tuple(chebact(start, heights_step=scale) for start in ("zeros", DEFAULT) for scale in scales)
+        for scales in ((0.0, 0.1, 0.3, 1.0, 3.0), (10.0,))
     )
     return [
         Setting("step", network, "waves", optimizer, step, models, depth=depth, seeds=3)
+        for models in (some, more)
         for network, depth in (("plain", 2), ("residual", 6))
         for optimizer in ("adam", "sgd")
         for step in STEPS[optimizer]
@@ -109,7 +111,8 @@ def beside() -> list[Setting]:
     """The picture of the README: one small network on noisy points of a function of one variable."""
     models = (Model("relu"), Model("tanh"), chebact())
     return [
-        Setting("beside", "plain", "ripple", "adam", step, models, width=8, epochs=1000, noise=0.1) for step in ADAM
+        Setting("beside", "plain", "ripple", "adam", step, models, width=8, epochs=1000, noise=0.1)
+        for step in (*ADAM, 0.1)
     ]
 
 

@@ -45,7 +45,7 @@ def start(model: Model) -> str:
 
 def percent(value: float) -> str:
     """A share of the best constant's error, in per cent."""
-    return f"{100 * value:#.2g}".rstrip(".")
+    return "100" if value > 0.995 else f"{100 * value:#.2g}".rstrip(".")
 
 
 def marked(outcome: Outcome) -> str:
@@ -67,15 +67,24 @@ def init_table(outcomes: Outcomes) -> str:
         groups = [geometric(chosen(outcomes[cell][row.model]).error for cell in of) for of in columns.values()]
         name = f"**{start(row.model)}**" if row == taken else start(row.model)
         worst = f"{row.worst:.1f}" if row.model.learned else ""
-        lines.append([name, f"{row.stalled} of {row.trainings}", *map(percent, groups), percent(row.error), worst])
-    return table(["start", "stalled", *columns, "all", "worst"], lines)
+        lines.append(
+            [
+                name,
+                f"{row.stalled} of {row.trainings}",
+                *map(percent, groups),
+                percent(row.error),
+                percent(row.adam),
+                worst,
+            ]
+        )
+    return table(["start", "stalled", *columns, "all", "Adam alone", "worst"], lines)
 
 
 def depth_table(outcomes: Outcomes) -> str:
-    """Plain stacks with Adam, by depth."""
+    """Plain stacks with Adam at torch's own step size, by depth."""
     cells = cells_of(outcomes, "init", network="plain", optimizer="adam")
     models = list(outcomes[cells[0]])
-    lines = [[start(model), *(marked(chosen(outcomes[cell][model])) for cell in cells)] for model in models]
+    lines = [[start(model), *(marked(at_step(outcomes[cell][model], 0.001)) for cell in cells)] for model in models]
     return table(["start", *(f"{cell.depth} layers" for cell in cells)], lines)
 
 
@@ -102,8 +111,7 @@ def toy_table(outcomes: Outcomes) -> str:
     clean, noisy = cells_of(outcomes, "toy")
     lines = []
     for model in outcomes[clean]:
-        name = f"chebact, degree {model.degree}" if model.learned else NAMES[model.activation]
-        line = [name]
+        line = [toy_name(model)]
         for cell in (clean, noisy):
             tuned, same = chosen(outcomes[cell][model]), at_step(outcomes[cell][model], ONE_STEP)
             line += [spread(tuned), f"{tuned.step:g}", spread(same)]
@@ -112,6 +120,18 @@ def toy_table(outcomes: Outcomes) -> str:
         f"{data}, {what}" for data in ("clean", "noise 0.1") for what in ("step chosen", "step", f"step {ONE_STEP:g}")
     ]
     return table(["activation", *head], lines)
+
+
+def toy_steps_table(outcomes: Outcomes) -> str:
+    """The toy without noise at every step size."""
+    clean, _ = cells_of(outcomes, "toy")
+    steps = [one.step for one in next(iter(outcomes[clean].values()))]
+    lines = [[toy_name(model), *(spread(at_step(of, step)) for step in steps)] for model, of in outcomes[clean].items()]
+    return table(["activation", *(f"step {step:g}" for step in steps)], lines)
+
+
+def toy_name(model: Model) -> str:
+    return f"chebact, degree {model.degree}" if model.learned else NAMES[model.activation]
 
 
 def spread(outcome: Outcome) -> str:
@@ -177,5 +197,8 @@ def interval_table(outcomes: Outcomes) -> str:
 
 def tables(outcomes: Outcomes) -> dict[str, str]:
     """Every table by the name of its block."""
-    makers = (init_table, depth_table, norm_table, toy_table, degree_table, step_table, decay_table, interval_table)
-    return {f"guide-{maker.__name__.removesuffix('_table')}": maker(outcomes) for maker in makers}
+    makers = (
+        *(toy_table, toy_steps_table, init_table, depth_table, degree_table, step_table),
+        *(decay_table, interval_table, norm_table),
+    )
+    return {f"guide-{maker.__name__.removesuffix('_table').replace('_', '-')}": maker(outcomes) for maker in makers}
