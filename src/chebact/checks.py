@@ -15,6 +15,11 @@ TAILS = ("extrapolate", "regression", "none")
 FLOATS = (torch.float32, torch.bfloat16, torch.float16, torch.float64)
 
 Interval = tuple[float, float]
+FOREIGN = {
+    "MaskedTensor": "use its data, x.get_data(), and mask the result",
+    "DTensor": "work on the local part, x.to_local() or torch.distributed.tensor.experimental.local_map",
+}
+"""Classes of tensors that cannot be served, and what to do instead."""
 
 
 def whole_number(name: str, given: Any, *, least: int, most: int | None = None) -> int:
@@ -37,8 +42,12 @@ def float_tensor(name: str, given: Any) -> None:
         raise TypeError(f"{name} must be a tensor, but {_described(given)} came")
     if given.dtype not in FLOATS:
         raise TypeError(f"{name} must be float64, float32, bfloat16 or float16, but {given.dtype} came")
-    if given.layout != torch.strided:
-        raise TypeError(f"{name} must be a dense tensor, but one of layout {given.layout} came")
+    if given.layout != torch.strided or given.is_nested:
+        kind = "a nested tensor; loop over its parts" if given.is_nested else f"layout {given.layout}; use .to_dense()"
+        raise TypeError(f"{name} must be a dense tensor, got {kind}")
+    foreign = type(given).__name__
+    if foreign in FOREIGN:
+        raise TypeError(f"{name} must be a plain tensor, got {foreign}; {FOREIGN[foreign]}")
 
 
 def float_type(given: Any) -> None:

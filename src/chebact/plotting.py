@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn.parameter import is_lazy
 
-from chebact.activations import ChebyshevLagrange, _LearnedShape
+from chebact.activations import ChebyshevLagrange
 from chebact.checks import whole_number
 from chebact.functional import apply_basis
+from chebact.learned import LearnedActivation
 from chebact.nodes import nodes
 from chebact.recording import InputSample, record_inputs
 
@@ -137,10 +137,10 @@ def _channels_of(module: Any, channels: Any) -> tuple[int | None, list[int]]:
     if not isinstance(module, nn.Module):
         raise TypeError(f"module must be a torch.nn.Module, but {type(module).__name__} came")
     count = None
-    if isinstance(module, _LearnedShape):
-        if is_lazy(module.values):
+    if isinstance(module, LearnedActivation):
+        if not module.is_materialized:
             raise ValueError("the number of channels is not known yet: call the module once, or give channels")
-        count = module.channels or int(module.values.shape[-2])
+        count = module.channels or int(module.learned.shape[-2])
     asked = list(channels) if isinstance(channels, Iterable) else [channels]
     if not asked:
         raise ValueError("channels must name one channel at least, but an empty list came")
@@ -173,14 +173,14 @@ def _range(module: nn.Module, sample: Tensor | None) -> tuple[float, float]:
     if sample is not None and sample.isfinite().any():
         finite = sample[sample.isfinite()]
         ends += [float(finite.min()), float(finite.max())]
-    left, right = module.basis.interval if isinstance(module, _LearnedShape) else (-1.0, 1.0)
+    left, right = module.basis.interval if isinstance(module, LearnedActivation) else (-1.0, 1.0)
     margin = MARGIN * (right - left) / 2
     return min([left - margin, *ends]), max([right + margin, *ends])
 
 
-def _row(module: _LearnedShape, channel: int, replica: int) -> Tensor:
+def _row(module: LearnedActivation, channel: int, replica: int) -> Tensor:
     """The parameters of one channel, in float64 on the CPU: (degree + 1,)."""
-    rows = module.values.detach().cpu().double()
+    rows = module.learned.detach().cpu().double()
     rows = rows if module.replicas is None else rows[replica]
     return rows[channel * rows.shape[0] // (module.channels or rows.shape[0])]
 
@@ -188,9 +188,9 @@ def _row(module: _LearnedShape, channel: int, replica: int) -> Tensor:
 @torch.no_grad()
 def _curves(module: nn.Module, x: Tensor, channels: list[int], replica: int) -> Tensor:
     """The curves of the channels at x: (points, channel)."""
-    if isinstance(module, _LearnedShape):
+    if isinstance(module, LearnedActivation):
         values = torch.stack([_row(module, channel, replica) for channel in channels])
-        return apply_basis(x.unsqueeze(1).repeat(1, len(channels)), values, module.basis, 1, "values")
+        return apply_basis(x.unsqueeze(1).repeat(1, len(channels)), values, module.basis, 1, "heights")
     y = module(x.float().unsqueeze(1))
     if not isinstance(y, Tensor) or y.shape != (POINTS, 1):
         raise ValueError(f"{type(module).__name__} does not work element by element, so it has no curve to draw")

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.modules.module import register_module_forward_pre_hook
 
-from chebact.activations import _LearnedShape
+from chebact.channels import find_axis
 from chebact.checks import Interval, interval_of, whole_number
+from chebact.learned import LearnedActivation
+from chebact.torch_modes import transforms_active
+from chebact.watchers import Watcher, unwatch, watch
 
 __all__ = ["InputSample", "record_inputs"]
 
@@ -63,11 +67,13 @@ class InputSample:
         """A copy of x at so many random positions, or at all where it has no more: (rows, channel), replicas first."""
         x = x.detach()
         first = 1 if self.replicated else 0
-        if x.dim() == 2 and not first and self.channel_dim in (1, -1) and x.shape[0] <= self._rows:
+        axis = find_axis(x.dim(), self.channel_dim, self.replicated)
+        if axis is None:  # one shape for all elements: any axis will do for its channels
+            axis = x.dim() - 1
+        if x.dim() == 2 and not first and axis == 1 and x.shape[0] <= self._rows:
             return x.clone()
         if x.dim() - first < 2:
-            x = x.unsqueeze(first)
-        axis = self.channel_dim + (first if self.channel_dim >= 0 else x.dim())
+            x, axis = x.unsqueeze(first), first + 1
         if x.numel() // max(1, x.shape[axis] * (x.shape[0] if first else 1)) <= self._rows:
             rows = x.movedim(axis, -1)
             return rows.reshape(*rows.shape[:first], -1, rows.shape[-1]).clone()
@@ -110,7 +116,7 @@ def record_inputs(
     if not isinstance(model, nn.Module):
         raise TypeError(f"model must be a torch.nn.Module, but {type(model).__name__} came")
     whole_number("points", points, least=1)
-    kinds = modules or (_LearnedShape,)
+    kinds = modules or (LearnedActivation,)
     found = {name: part for name, part in model.named_modules() if isinstance(part, kinds)}
     if not found:
         wanted = ", ".join(kind.__name__ for kind in modules) or "learned activation (ChebyshevLagrange)"
@@ -119,31 +125,42 @@ def record_inputs(
         name: InputSample(getattr(part, "channel_dim", 1), getattr(part, "replicas", None) is not None, points, seed)
         for name, part in found.items()
     }
-    before = {name: vars(part).get("forward") for name, part in found.items()}
-    for (
-        name,
-        part,
-    ) in found.items():  # a hook of torch's would do, but costs a module 12 us a call, a quarter of its own
-        vars(part)["forward"] = _seen(part.forward, samples[name])
-    try:
+    watchers = {part: _make_watcher(samples[name]) for name, part in found.items()}
+    strangers = {id(part): watcher for part, watcher in watchers.items() if not _tells(part)}
+    with ExitStack() as stack:
+        for part, watcher in watchers.items():
+            if id(part) not in strangers:
+                watch(part, watcher)
+                stack.callback(unwatch, part, watcher)
+        if strangers:
+            stack.callback(register_module_forward_pre_hook(_Herald(strangers)).remove)
         yield samples
-    finally:
-        for name, part in found.items():
-            own = before[name]
-            if own is None:
-                del vars(part)["forward"]
-            else:
-                vars(part)["forward"] = own
 
 
-def _seen(forward: Callable[..., Any], sample: InputSample) -> Callable[..., Any]:
-    """The same forward, whose input the sample looks at first."""
+def _tells(module: nn.Module) -> bool:
+    """Whether a module tells its watchers itself."""
+    own = isinstance(module, LearnedActivation) and type(module).forward is LearnedActivation.forward
+    return own and "forward" not in vars(module)
 
-    def recorded(*inputs: Any, **more: Any) -> Any:
-        if not (torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active()):
-            x = inputs[0] if inputs else None
-            if isinstance(x, Tensor) and x.dim():
-                sample.take_(x)
-        return forward(*inputs, **more)
 
-    return recorded
+def _make_watcher(sample: InputSample) -> Watcher:
+    def look(x: Tensor) -> None:
+        if isinstance(x, Tensor) and x.dim():
+            sample.take_(x)
+
+    return look
+
+
+class _Herald:
+    """Shows the inputs of modules that are not chebact's own; torch calls it for every module of the process.
+
+    A hook on the module itself would go along into every copy of it.
+    """
+
+    def __init__(self, watchers: dict[int, Watcher]) -> None:
+        self._watchers = watchers
+
+    def __call__(self, module: nn.Module, inputs: tuple[Any, ...]) -> None:
+        watcher = self._watchers.get(id(module))
+        if watcher is not None and inputs and not (torch.compiler.is_compiling() or transforms_active()):
+            watcher(inputs[0])

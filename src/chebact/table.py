@@ -11,8 +11,9 @@ import torch
 from torch import nn
 from torch.nn.parameter import is_lazy
 
-from chebact.activations import ChebyshevLagrange, Cubic, PrototypeSimilarity, WeightedChebyshev, _LearnedShape
+from chebact.activations import ChebyshevLagrange, Cubic, PrototypeSimilarity, WeightedChebyshev
 from chebact.checks import axis_of, count_of, degree_of, not_negative
+from chebact.learned import LearnedActivation
 
 Builder = Callable[..., nn.Module]
 
@@ -123,8 +124,8 @@ def parameter_groups(
         raise TypeError(f"model must be a torch.nn.Module, but {type(model).__name__} came")
     rate, scale = not_negative("lr", lr), not_negative("value_lr_scale", value_lr_scale)
     decay = not_negative("value_weight_decay", value_weight_decay)
-    shapes = [module.values for module in model.modules() if isinstance(module, _LearnedShape)]
-    learned = {id(values) for values in shapes}
+    shapes = [p for module in model.modules() if isinstance(module, LearnedActivation) for p in module.parameters()]
+    learned = {id(p) for p in shapes}
     if not learned:
         raise ValueError(
             "model has no learned activation (ChebyshevLagrange or WeightedChebyshev), so there is nothing to group"

@@ -20,7 +20,7 @@ def test_parameter_groups_feed_a_real_optimizer(optimizer):
     steps = optimizer(groups, lr=1.0)
     assert [(g["lr"], g["weight_decay"]) for g in steps.param_groups] == [(0.1, 0.2), (0.05, 0.01)]
     assert sorted(id(p) for g in steps.param_groups for p in g["params"]) == sorted(map(id, net.parameters()))
-    assert {id(p) for p in steps.param_groups[1]["params"]} == {id(net[1].values), id(net[3].values)}
+    assert {id(p) for p in steps.param_groups[1]["params"]} == {id(net[1].heights), id(net[3].heights)}
     before = [p.clone() for p in net.parameters()]
     functional.mse_loss(net(drawn(9, 2)), torch.ones(9, 4)).backward()
     steps.step()

@@ -9,7 +9,7 @@ import pytest
 
 SOURCE = Path(__file__).resolve().parents[2] / "src" / "chebact"
 LAYERS = [
-    ["checks", "files", "wide"],
+    ["checks", "channels", "files", "torch_modes", "watchers", "wide"],
     ["nodes"],
     ["basis"],
     ["kernels.layout"],
@@ -19,7 +19,7 @@ LAYERS = [
     ["autograd", "compiled"],
     ["functional"],
     ["polynomial"],
-    ["initial", "formula"],
+    ["initial", "formula", "learned"],
     ["activations"],
     ["table"],
     ["recording"],

@@ -186,7 +186,7 @@ def _lagrange(degree: int, tails: str) -> Callable[[int], nn.Module]:
     def build(channels: int) -> nn.Module:
         module = ChebyshevLagrange(channels, degree=degree, tails=tails)
         with torch.no_grad():
-            module.values.copy_(torch.randn(module.values.shape, generator=torch.Generator().manual_seed(1)))
+            module.learned.copy_(torch.randn(module.learned.shape, generator=torch.Generator().manual_seed(1)))
         return module
 
     return build
