@@ -16,9 +16,9 @@ from figures import write_pictures
 from modules import train_modules
 from outcomes import read_outcomes
 from settings import Setting
-from stacks import train_stack
 from studies import STUDIES
 from tables import tables
+from train import train_stack
 
 from chebact.lab.environment import environment, host
 from chebact.lab.page.documents import update_document

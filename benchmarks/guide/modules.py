@@ -6,8 +6,8 @@ from typing import Any
 
 import torch
 from settings import Model, Setting
-from stacks import FUNCTIONS, number
-from tasks import Task, digits, sorting
+from stacks import FUNCTIONS
+from tasks import Task, digits, number, sorting
 from torch import Tensor, nn
 
 from chebact import ChebyshevLagrange

@@ -77,3 +77,8 @@ def sorting(setting: Setting) -> Task:
         return x, x.sort(dim=1).values
 
     return Task(draw("train", 3000), draw("valid", 500), draw("test", 1000), constant=math.log(16))
+
+
+def number(value: Tensor, digits: int = 6) -> float | None:
+    """A plain number, or None where it is not finite."""
+    return float(f"{value.item():.{digits}g}") if bool(value.isfinite()) else None
