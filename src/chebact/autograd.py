@@ -21,6 +21,8 @@ from chebact.basis import Basis
 from chebact.kernels.reference import broadcast, plain, plain_gradients
 from chebact.torch_modes import OWN_TYPES, is_batched, transforms_active
 
+__all__ = ["Evaluate", "Gradients", "Recorded", "evaluate", "gradients", "record"]
+
 Tensor = torch.Tensor
 _NOTHING: AbstractContextManager[None] = nullcontext()
 

@@ -23,6 +23,7 @@ __all__ = [
     "in_forward_mode",
     "is_batched",
     "is_zero_tensor",
+    "rename_parameter",
     "stored_parameter",
     "transforms_active",
 ]
@@ -126,6 +127,12 @@ def is_zero_tensor(tensor: Tensor) -> bool:
 def stored_parameter(module: nn.Module, name: str) -> nn.Parameter | None:
     """A parameter by its name, or None where the module computes it or has none; the attribute takes 1 us longer."""
     return module._parameters.get(name)
+
+
+def rename_parameter(module: nn.Module, old: str, new: str) -> None:
+    """Give a parameter another name, where there is one of that name."""
+    if old in module._parameters:
+        module.register_parameter(new, module._parameters.pop(old))
 
 
 def has_hooks(module: nn.Module) -> bool:

@@ -16,7 +16,7 @@ from torch.nn.utils import parametrizations, parametrize
 
 import chebact
 from chebact import ChebyshevLagrange, PrototypeSimilarity, WeightedChebyshev, make_activation
-from chebact.initial import INITIAL_SHAPES
+from chebact.initial import DEFAULT_INIT, INITIAL_SHAPES
 
 TRUTH = {
     "zeros": lambda x: 0.0,
@@ -41,12 +41,12 @@ def filled(module):
     return module
 
 
-def test_the_constructor_has_the_issue_s_arguments_and_defaults():
+def test_the_constructor_s_arguments_and_defaults():
     parameters = list(inspect.signature(ChebyshevLagrange).parameters.values())
     assert (parameters[0].name, parameters[0].default) == ("channels", None)
     wanted = {
-        "degree": 3, "tails": "extrapolate", "regression_nodes": 2, "init": "zeros", "groups": None, "channel_dim": 1,
-        "interval": (-1.0, 1.0), "inplace": False, "device": None, "dtype": None,
+        "degree": 3, "tails": "extrapolate", "regression_nodes": 2, "init": DEFAULT_INIT, "groups": None,
+        "channel_dim": None, "interval": (-1.0, 1.0), "inplace": False, "device": None, "dtype": None,
     }  # fmt: skip
     keywords = {p.name: p.default for p in parameters[1:] if p.kind is inspect.Parameter.KEYWORD_ONLY}
     assert {name: keywords[name] for name in wanted} == wanted
@@ -109,7 +109,7 @@ def test_a_builder_may_pass_no_width(choices):
         ({}, (2, 5), (5, 4)),
         ({}, (5,), (5, 4)),
         ({"channel_dim": -1}, (2, 3, 7), (7, 4)),
-        ({"groups": 2}, (2, 6, 3), (2, 4)),
+        ({"groups": 2, "channel_dim": 1}, (2, 6, 3), (2, 4)),
         ({"replicas": 3}, (3, 2, 5), (3, 5, 4)),
         ({"groups": 1}, (), (1, 4)),
     ],

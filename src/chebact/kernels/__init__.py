@@ -23,6 +23,8 @@ from chebact.kernels import reference
 from chebact.kernels.cpu import threads
 from chebact.kernels.layout import NoMemoryError, Sizes, check_fit, check_memory, has_memory, literal, prepared
 
+__all__ = ["NAMES", "Kernel", "KernelUnavailableError", "Plan", "asked_for", "choose", "use", "why_not"]
+
 NAMES = ("cpu", "gpu", "reference")  # in the order of preference
 
 _log = logging.getLogger("chebact")

@@ -35,7 +35,7 @@ from chebact.lab.images.training import GENERATORS, BatchError, Epoch, ImageSett
 from chebact.lab.output import make_folder
 from chebact.lab.spec import as_plain, check_choice, check_count, stream
 from chebact.lab.store import Record, holds, read_record, write_record
-from chebact.table import ACTIVATIONS
+from chebact.table import ACTIVATIONS, paper_activation
 
 __all__ = ["NAME", "ImageCohort", "Watch", "run_images"]
 
@@ -109,7 +109,7 @@ class ImageCohort:
         return ShakeShakeResNet(
             IMAGE_DATASETS[self.dataset].channels,
             IMAGE_DATASETS[self.dataset].classes,
-            activation=self.activation,
+            activation=paper_activation(self.activation),
             shake=bool(self.shake) if self.form == "paper" else (2, 3) if self.shake else False,
             where=self.where,
             degree=self.degree,
