@@ -145,6 +145,12 @@ def test_the_page_of_what_is_let_through_is_made(subject, tmp_path):
         except (LabError, KeyError, IndexError, TypeError):
             continue
         parts = own
+    parts["spec"].setdefault("model", [])  # a name that the form of this experiment does not know
+    for number, results in enumerate(({"captures": 3}, {"activations": [3]}, {})):
+        path = tmp_path / "results" / f"other-{number}.json"
+        write(path, {"experiment": "other", "spec": {"model": {}}, "results": results, "environment": {}, "run": {}})
+        with pytest.raises(LabError, match="keeps no learned activations"):
+            shapes_in_record(path)
     write(tmp_path / "results" / "one.json", parts)
     assert run_command(["report", "--results", str(tmp_path / "results"), "--output", str(tmp_path / "page")]) == 0
     text = (tmp_path / "page" / "index.html").read_text()

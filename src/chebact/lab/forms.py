@@ -11,7 +11,20 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["COUNT", "FLAG", "NUMBER", "TEXT", "TEXTS", "Kind", "Maybe", "between", "one_of", "sized", "unlike"]
+__all__ = [
+    "COUNT",
+    "FLAG",
+    "NUMBER",
+    "SECONDS",
+    "TEXT",
+    "TEXTS",
+    "Kind",
+    "Maybe",
+    "between",
+    "one_of",
+    "sized",
+    "unlike",
+]
 
 LONGEST = 10_000  # characters of a text
 LARGEST = 1e300  # of a number: drawings and tables compute with them
@@ -47,7 +60,15 @@ TEXTS = Kind(
     "an object of texts",
     lambda value: type(value) is dict and all(each is None or TEXT.fits(each) for each in value.values()),
 )
+SECONDS = Kind("a number of seconds, or lists of them", lambda value: is_time(value))
 FLAG = Kind("true or false", lambda value: type(value) is bool)
+
+
+def is_time(value: Any) -> bool:
+    """Whether this is a number of seconds, or a list (of lists) of such."""
+    if type(value) is list:
+        return all(is_time(each) for each in value)
+    return NUMBER.fits(value) and 0 <= value <= 1e12
 
 
 def between(low: float, high: float) -> Kind:

@@ -12,7 +12,7 @@ from typing import Any
 
 from chebact.files import write_whole
 from chebact.lab import LabError
-from chebact.lab.forms import COUNT, TEXT, TEXTS, Maybe, shortened, unlike
+from chebact.lab.forms import COUNT, SECONDS, TEXT, TEXTS, Maybe, shortened, unlike
 from chebact.lab.spec import canonical, differences
 
 __all__ = ["Record", "holds", "read_record", "records_under", "write_record"]
@@ -25,7 +25,7 @@ FORMS = {  # the module with the form of each experiment's records, imported whe
     "clinical-choice": "chebact.lab.clinical.form",
     "images": "chebact.lab.images.form",
 }
-RUN = {"created?": TEXT, "host?": TEXT}
+RUN = {"created?": TEXT, "host?": TEXT, "seconds?": SECONDS}
 ENVIRONMENT = {
     "versions?": TEXTS,
     **{name: Maybe(TEXT) for name in ("commit?", "machine?", "cpu?", "kernel?", "device?")},
