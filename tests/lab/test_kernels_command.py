@@ -24,7 +24,7 @@ def test_reason_of_the_gpu_kernel_is_shown_where_there_is_no_gpu(monkeypatch, ca
     monkeypatch.delenv("CHEBACT_KERNEL", raising=False)
     assert run_command(["kernels"]) == 0
     shown = " ".join(capsys.readouterr().out.split())
-    assert "gpu cannot run here: torch finds no GPU" in shown
+    assert "gpu: not available, torch finds no GPU" in shown
     assert f"the choice is {kernels.choose(torch.device('cpu'), Basis(3)).name}" in shown
 
 

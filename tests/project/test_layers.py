@@ -42,29 +42,11 @@ SHOWING = (
     "tables",
     "sheets",
     "figures",
-    "figure_files",
     "section",
     "section_pictures",
     "agreement",
     "explanations",
 )
-# A module and what it imports against the rules. The list only gets shorter: a pair that no longer holds must go.
-KNOWN_EXCEPTIONS = [
-    ("lab.bench.figures", "lab.synthetic.figures"),
-    ("lab.images.commands", "lab.bench.plot"),
-    ("lab.images.section", "lab.clinical.section"),
-    ("lab.page.overview", "lab.bench.machine"),
-    ("lab.page.page", "lab.bench.section"),
-    ("lab.page.page", "lab.clinical.section"),
-    ("lab.page.page", "lab.images.section"),
-    ("lab.page.page", "lab.synthetic.section"),
-    ("lab.page.rerun", "lab.clinical.table"),
-    ("lab.page.rerun", "lab.images.sets"),
-    ("lab.page.results", "lab.bench.files"),
-    ("lab.page.results", "lab.bench.ops"),
-    ("lab.page.theory_figures", "lab.synthetic.figures"),
-    ("lab.play.shapes", "lab.images.checkpoint"),
-]
 FREE = {""}  # chebact/__init__.py gathers the public names
 
 
@@ -122,8 +104,6 @@ def test_imports_go_down_the_layers(name):
         if not other:
             assert name.split(".")[0] in ("lab", "__main__"), f"{name} imports all of chebact"
             continue
-        if (name, other) in KNOWN_EXCEPTIONS:
-            continue
         sideways = level(name) == level(other) and folder(name) == folder(other) != ""
         assert level(other) < level(name) or sideways or name.startswith(other + "."), f"{name} imports {other}"
 
@@ -131,11 +111,6 @@ def test_imports_go_down_the_layers(name):
 def folder(name):
     """The package that a module stands in; a package stands in itself."""
     return name if MODULES[name].name == "__init__.py" else name.rpartition(".")[0]
-
-
-def test_every_known_exception_is_still_one():
-    for name, other in KNOWN_EXCEPTIONS:
-        assert other in set(inner_imports(name)), f"{name} no longer imports {other}: take the pair off the list"
 
 
 def test_no_module_reaches_itself():

@@ -123,20 +123,18 @@ def why_not_of_form(parts: Mapping[str, Any]) -> str | None:
 def records_under(folder: Path) -> Iterator[Record]:
     """All records below a folder, in the order of their paths."""
     if not folder.is_dir():
-        raise LabError(f"there is no results folder {folder}: run the experiment first, or name another with --results")
+        raise LabError(f"there is no results folder {folder}: run the experiment first, or name another with `results`")
     for path in sorted(folder.rglob("*.json")):
         yield read_record(path)
 
 
-def holds(path: Path, spec: Mapping[str, Any], option: str = "--results") -> bool:
-    """True when the file is a record of this spec, False when there is no file; a LabError when it is of another
-    spec, which names the option by which another folder is chosen.
-    """
+def holds(path: Path, spec: Mapping[str, Any]) -> bool:
+    """True when the file is a record of this spec, False when there is no file; a LabError when it is of another."""
     if not path.exists():
         return False
     difference = differences(read_record(path).spec, spec)
     if difference:
-        raise LabError(f"{path} is of another spec ({difference}): choose another folder with {option}")
+        raise LabError(f"{path} is of another spec ({difference}): choose another folder with `results`")
     return True
 
 

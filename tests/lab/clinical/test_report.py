@@ -12,11 +12,11 @@ from scipy import stats
 from chebact.lab import LabError
 from chebact.lab.cli import run_command
 from chebact.lab.clinical.rows import is_dementiabank, rows_of, tables_of
-from chebact.lab.clinical.section import clinical_section
-from chebact.lab.clinical.sheets import caption, sections, sheets_of
-from chebact.lab.page.document import Table
+from chebact.lab.clinical.section import sections
+from chebact.lab.clinical.sheets import caption, document_blocks, sheets_of
 from chebact.lab.page.documents import update_document
 from chebact.lab.page.results import Results, read_results
+from chebact.lab.page.sheet import Sheet
 from chebact.lab.store import Record, write_record
 
 NETWORKS = {"shortcut": "average", "epochs": 300}
@@ -87,7 +87,7 @@ def test_what_is_not_of_one_kind_does_not_stand_in_one_table(changes, said):
     assert said not in caption(second if own is first else first)
     assert ("svm" in [row.model for row in own]) == ("epochs" in changes)
     assert not any(row.against for row in own)
-    text = sections([first, second])["clinical-voices"]
+    text = document_blocks([first, second])["clinical-voices"]
     assert text.count("**Data: voices") == 2
 
 
@@ -100,7 +100,7 @@ def test_models_without_a_width_are_tested_within_their_table():
         truth = stats.ttest_ind(svm.by_seed["accuracy"], tanh.by_seed["accuracy"], equal_var=False).pvalue
         assert svm.p_welch == pytest.approx(truth)
         assert (svm.against_shortcut, svm.against_width) == (tanh.shortcut, width)
-        assert f"models without a width from that of width {width}" in sheets_of(table)[0].title
+        assert f"models without a width from that of width {width}" in sheets_of(table)[0].caption
     assert average[-1].p_welch != added[-1].p_welch
 
 
@@ -191,8 +191,8 @@ def test_committed_records_are_one_table(tmp_path, request):
 
 def test_scores_on_dementiabank_are_coloured_beside_the_published_ones():
     spec = {"data": "dementiabank", "recordings": 407, "positive": 178, "features": 66}
-    page = clinical_section(Results(Path("results"), [record("tanh", 32, **spec), record("1-class", seed=1, **spec)]))
-    table = next(block for block in page.blocks if isinstance(block, Table))
+    (page,) = sections(Results(Path("results"), [record("tanh", 32, **spec), record("1-class", seed=1, **spec)]))
+    table = next(block for block in page.blocks if isinstance(block, Sheet))
     assert table.toned
     majority, tanh = table.rows
     (row,) = (row for row in rows_of([record("tanh", 32, **spec)]))
@@ -200,5 +200,5 @@ def test_scores_on_dementiabank_are_coloured_beside_the_published_ones():
     assert (tanh[3].below, tanh[3].away) == ("82.7 ± 1.2", f"{away:+.1f}".replace("-", "−"))
     assert tanh[3].tone == "far"  # the drawn counts are worse by many deviations
     assert (majority[3].below, majority[3].tone) == ("56.3 ± 0.0", "")  # a deviation of zero measures nothing
-    others = clinical_section(Results(Path("results"), [record("tanh", 32)]))
-    assert not any(block.toned for block in others.blocks if isinstance(block, Table))
+    (others,) = sections(Results(Path("results"), [record("tanh", 32)]))
+    assert not any(block.toned for block in others.blocks if isinstance(block, Sheet))

@@ -14,7 +14,7 @@ from chebact.lab.page.results import Results
 def written(tmp_path_factory):
     records = small_records(tmp_path_factory.mktemp("records"))
     path = tmp_path_factory.mktemp("page") / "index.html"
-    path.write_text(as_html(sections_of(Results(Path("results"), records), "all"), "the foot"), encoding="utf-8")
+    path.write_text(as_html(sections_of(Results(Path("elsewhere"), records)), "the foot"), encoding="utf-8")
     return path
 
 

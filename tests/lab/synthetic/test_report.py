@@ -13,13 +13,14 @@ import pytest
 from chebact.lab import LabError
 from chebact.lab.cli import run_command
 from chebact.lab.page.documents import filled, update_document
+from chebact.lab.page.sheet import as_csv, as_json
 from chebact.lab.store import Record, records_under, write_record
 from chebact.lab.synthetic.agreement import agreement_of
-from chebact.lab.synthetic.commands import sections_of
 from chebact.lab.synthetic.explanations import as_lines
 from chebact.lab.synthetic.published import COLUMNS, SYNTHETIC, published
-from chebact.lab.synthetic.rows import Row, as_csv, as_json, marks, rows_of, tables_of
-from chebact.lab.synthetic.tables import as_markdown
+from chebact.lab.synthetic.report_command import document_blocks
+from chebact.lab.synthetic.rows import Row, marks, rows_of, tables_of
+from chebact.lab.synthetic.tables import markdown
 from chebact.networks import ARCHITECTURES
 
 ROOT = Path(__file__).parents[3]
@@ -132,12 +133,12 @@ def test_the_committed_records_are_those_of_the_full_run():
 
 def test_json_and_csv_have_the_same_rows():
     rows = rows_of([record("cl", "pendulum", [0.1, None]), record("relu", "step", [0.03, 0.05], noise=0.02)])
-    objects = json.loads(as_json(rows))
+    objects = json.loads(as_json([row.exported() for row in rows]))
     assert [list(each) for each in objects] == [KEYS, KEYS]
     assert objects[0]["paper_nan"] == 8
     assert objects[0]["paper_mean"] is None
     assert objects[1]["paper_nan"] is None
-    lines = list(csv.DictReader(io.StringIO(as_csv(rows))))
+    lines = list(csv.DictReader(io.StringIO(as_csv([row.exported() for row in rows]))))
     assert [{name: "" if value is None else str(value) for name, value in each.items()} for each in objects] == lines
 
 
@@ -149,7 +150,7 @@ def test_markdown_shows_ours_beside_theirs():
             record("tanh", "pendulum", [0.03, None, 0.03]),
         ]
     )
-    text = as_markdown(rows)
+    text = markdown(rows)
     assert "| ReLU | **0.1550 ± 0.0071** (0.1518 ± 0.0297) |" in text
     assert "| CL | 2/3 NaN (8/10 NaN) |" in text
     assert "| tanh | **0.0300 ± 0.0000, 1/3 NaN** (0.0327 ± 0.0102) |" in text
@@ -224,7 +225,7 @@ def test_nothing_to_report_gets_one_sentence(arguments, tmp_path, capsys):
 @pytest.mark.parametrize("name", ["README.md", "docs/reproduce.md"])
 def test_the_documents_are_what_the_records_give(name):
     text = (ROOT / name).read_text(encoding="utf-8")
-    sections = sections_of(rows_of(records_under(RESULTS)))
+    sections = document_blocks(rows_of(records_under(RESULTS)))
     blocks = set(re.findall(r"<!-- begin: (synthetic-\S+) -->", text))
     assert blocks
     assert blocks <= set(sections)  # a block without records would be left as it is

@@ -14,7 +14,7 @@ from chebact.lab.bench.ops import Row
 from chebact.lab.forms import COUNT, TEXT, TEXTS, Kind, Maybe, between, sized, unlike
 from chebact.lab.output import save
 
-__all__ = ["machine_path", "read_rows", "write_rows"]
+__all__ = ["machine_path", "read_below", "read_rows", "write_rows"]
 
 TIME = between(0, 1e12)
 SIZES = re.compile(r"[1-9]\d{0,9}(x[1-9]\d{0,9}|(x[1-9]\d{0,9}){3})")
@@ -82,6 +82,12 @@ def parsed(text: str, form: Any, what: str, mend: str) -> Any:
     if reason is not None:
         raise LabError(f"{what} ({reason}): {mend}")
     return found
+
+
+def read_below(folder: Path) -> tuple[list[Row], dict[str, Any]] | None:
+    """What `chebact bench ops` measured, in a results folder or beside it; None where nothing was."""
+    found = [each / "bench" / "ops.json" for each in (folder, folder.parent)]
+    return next((read_rows(path) for path in found if path.is_file()), None)
 
 
 def row_from(fields: Mapping[str, Any]) -> Row:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +13,7 @@ from chebact.lab.stats import lilliefors, paired, summarize, welch
 from chebact.lab.store import Record
 from chebact.table import ACTIVATIONS
 
-__all__ = ["REFERENCE", "Row", "as_csv", "as_json", "is_dementiabank", "order_of", "rows_of", "tables_of"]
+__all__ = ["REFERENCE", "Row", "is_dementiabank", "order_of", "rows_of", "tables_of"]
 
 REFERENCE = "tanh"
 IN_FOLDS = "boruta in folds"
@@ -166,17 +163,3 @@ def tables_of(rows: Sequence[Row], against: str = REFERENCE) -> list[list[Row]]:
     return [
         [held_against(row, reference_of(row, table, against)) for row in sorted(table, key=place)] for table in tables
     ]
-
-
-def as_json(rows: Sequence[Row]) -> str:
-    """A JSON list, one object a row, in percent, null where there is nothing."""
-    return json.dumps([dict(row.values) for row in rows], indent=1, allow_nan=False) + "\n"
-
-
-def as_csv(rows: Sequence[Row]) -> str:
-    """Comma-separated rows under a line of names, empty where there is nothing."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(rows[0].values), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(dict(row.values) for row in rows)
-    return text.getvalue()

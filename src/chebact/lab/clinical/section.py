@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
+from dataclasses import replace
 
-from chebact.lab.clinical.figures import SCORE_KEYS, score_panel
+from chebact.lab.clinical.classification import metrics_in
+from chebact.lab.clinical.figures import score_panel
+from chebact.lab.clinical.rerun import clinical_commands
 from chebact.lab.clinical.rows import Row, is_dementiabank, rows_of, tables_of
-from chebact.lab.clinical.sheets import Sheet, caption, sheets_of
-from chebact.lab.page.comparison import tone_of
-from chebact.lab.page.document import Block, Cell, Commands, Missing, Picture, Section, Table, Words
-from chebact.lab.page.rerun import clinical_commands
+from chebact.lab.clinical.sheets import caption, sheets_of
+from chebact.lab.page.axes import INTERVAL_KEYS
+from chebact.lab.page.document import Block, Commands, Missing, Picture, Section, Words
+from chebact.lab.page.networks import network_picture
 from chebact.lab.page.results import Results
 
-__all__ = ["clinical_section"]
+__all__ = ["sections"]
 
-METRICS = ("accuracy", "sensitivity", "specificity", "micro_f1")
+BELOW = "below it, and the distance in its deviations"
+NETWORK = "The network. σ is the activation that is compared; ½ takes the mean of a shortcut and what it goes around."
 DEMENTIABANK = (
     "DementiaBank itself: the recordings are their owners' and are not here. With the two tables at hand, this makes "
-    "the paper's "
-    "figures:"
+    "the paper's figures:"
 )
 COMMAND = "chebact run clinical --data db-34-am.csv --preset dementiabank --select fp-34-am.csv"
 
 
-def clinical_section(results: Results) -> Section:
+def sections(results: Results) -> list[Section]:
     """What the clinical records show."""
     rows = rows_of(results.of("clinical"))
     title = "Voice recordings"
@@ -35,64 +37,25 @@ def clinical_section(results: Results) -> Section:
         blocks.append(Missing("Not run yet.", "chebact run clinical"))
     if not any(is_dementiabank(row.spec) for row in rows):
         blocks.append(Missing(DEMENTIABANK, COMMAND))
+    blocks.append(network_picture("clinical", NETWORK))
     if rows:
         blocks.append(Words(("To run it again:",)))
         blocks.append(Commands((*clinical_commands(row.spec for row in rows), "chebact report clinical")))
     lead = (
         "Two classes of recordings, tested on people whom no network has met: every seed splits the subjects anew "
-        "into folds. "
-        "Networks of two widths with ReLU, tanh and CL-extrapolate, beside common classifiers."
+        "into folds. Networks of two widths with ReLU, tanh and CL-extrapolate, beside common classifiers."
     )
-    return Section("clinical", title, tuple(blocks), lead)
+    return [Section("clinical", title, tuple(blocks), lead)]
 
 
 def table_blocks(rows: Sequence[Row], name: str) -> list[Block]:
     """The sheets of one table, then its scores as intervals."""
     blocks: list[Block] = [Words((f"{caption(rows)}.",))]
-    blocks += [as_table(sheet, f"{name}-sheet-{index}") for index, sheet in enumerate(sheets_of(rows))]
-    if is_dementiabank(rows[0].spec):
-        blocks[1] = beside(rows, sheets_of(rows)[0], f"{name}-sheet-0")
-    panels = tuple(score_panel(rows, metric, f"{name}-{metric}") for metric in METRICS)
+    blocks += [replace(sheet, caption=f"{sheet.caption}.") for sheet in sheets_of(rows, BELOW, name)]
+    panels = tuple(score_panel(rows, metric, f"{name}-{metric}") for metric in metrics_in("scores"))
     known = " The published figures are orange." if is_dementiabank(rows[0].spec) else ""
     told = (
         f"The same as intervals, in percent: dots are seeds, blue is their mean and deviation. Right is better.{known}"
     )
-    blocks.append(Picture(f"{name}-scores", told, panels, SCORE_KEYS if known else SCORE_KEYS[:2]))
+    blocks.append(Picture(f"{name}-scores", told, panels, INTERVAL_KEYS if known else INTERVAL_KEYS[:2]))
     return blocks
-
-
-def as_table(sheet: Sheet, name: str) -> Table:
-    """A sheet of texts as a table that sorts by the first number of a cell."""
-    body = tuple(
-        tuple(Cell(text, sort=sort_key(text) if index else None) for index, text in enumerate(line))
-        for line in sheet.lines
-    )
-    return Table(name, f"{sheet.title}.", sheet.head, body)
-
-
-def beside(rows: Sequence[Row], sheet: Sheet, name: str) -> Table:
-    """The scores with the published ones below them, coloured by the distance."""
-    body = []
-    for row, line in zip(rows, sheet.lines, strict=True):
-        cells = [Cell(line[0]), *(Cell(text, sort=sort_key(text)) for text in line[1:3])]
-        for metric, text in zip(METRICS, line[3:], strict=True):
-            ours, _, theirs = text.partition("\n")
-            mean, paper, spread = (row.values[part] for part in (metric, f"paper_{metric}", f"paper_{metric}_std"))
-            comparable = not row.nan and mean is not None and paper is not None and spread
-            away, tone = tone_of(mean, paper, spread, higher_is_better=True) if comparable else ("", "")
-            cells.append(Cell(ours, theirs.strip("()"), sort_key(ours), tone, away=away))
-        body.append(tuple(cells))
-    caption = f"{sheet.title.replace('in brackets', 'below it, and the distance in its deviations')}."
-    return Table(name, caption, sheet.head, tuple(body), toned=True)
-
-
-def sort_key(text: str) -> float | None:
-    """The first number in a text: a p-value below a bound sorts before the bound.
-
-    >>> sort_key("84.7 ± 0.8***"), sort_key("< 0.001"), sort_key("-")
-    (84.7, 0.0, None)
-    """
-    if text.startswith("<"):
-        return 0.0
-    found = re.match(r"[\d.,]+", text)
-    return float(found[0].replace(",", "")) if found else None

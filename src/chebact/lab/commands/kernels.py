@@ -51,7 +51,7 @@ def show() -> None:
     console.print(table)
     for row in rows:
         if not row.runs:
-            console.print(f"{row.kernel} cannot run here: {row.why_not}.", highlight=False, markup=False)
+            console.print(f"{row.kernel}: not available, {row.why_not}", highlight=False, markup=False)
     console.print(choice, highlight=False, markup=False)
 
 
@@ -75,7 +75,7 @@ def _gpu_row() -> KernelRow:
     reason = kernels.why_not("gpu", torch.device("cpu"))
     if reason is None:
         return KernelRow("gpu", "CPU tensors", None, 1, "Triton's interpreter")
-    return KernelRow("gpu", "GPU tensors", f"torch finds no GPU, and of CPU tensors it says: {reason}")
+    return KernelRow("gpu", "GPU tensors", "torch finds no GPU")
 
 
 def _choice() -> str:

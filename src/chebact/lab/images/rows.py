@@ -5,17 +5,17 @@ from __future__ import annotations
 import json
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from chebact.lab.images.published import published_images
+from chebact.lab.images.rerun import image_training
 from chebact.lab.images.sets import IMAGE_DATASETS
-from chebact.lab.page.rerun import image_training
 from chebact.lab.stats import summarize
 from chebact.lab.store import Record
 from chebact.table import ACTIVATIONS
 
-__all__ = ["ImageRow", "as_json", "kruskal_wallis", "rows_of"]
+__all__ = ["ImageRow", "kruskal_wallis", "rows_of", "settings"]
 
 CONTROL = "relu"
 
@@ -131,8 +131,3 @@ def kruskal_wallis(
 
     outcome = kruskal(*samples)
     return float(outcome.statistic), float(outcome.pvalue)
-
-
-def as_json(rows: Sequence[ImageRow]) -> str:
-    """A JSON list, one object a row, null where there is nothing."""
-    return json.dumps([asdict(row) for row in rows], indent=1, allow_nan=False) + "\n"

@@ -3,54 +3,55 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from chebact.lab.clinical.section import sort_key
-from chebact.lab.images.figures import (
-    ACCURACY_KEYS,
-    TITLES,
-    accuracy_panel,
-    before_after_shapes,
-    title_of,
-    unit_shapes,
-)
+from chebact.lab.images.figures import before_after_shapes, curve_panel, groups, unit_shapes
 from chebact.lab.images.published import EPOCHS
-from chebact.lab.images.rows import ImageRow, rows_of, settings
-from chebact.lab.images.tables import CAPTION, HEADS, cells
-from chebact.lab.page.comparison import tone_of
-from chebact.lab.page.document import Block, Cell, Commands, Missing, Picture, Section, Table, Words
+from chebact.lab.images.rerun import image_commands
+from chebact.lab.images.rows import ImageRow, rows_of
+from chebact.lab.images.sets import IMAGE_DATASETS
+from chebact.lab.images.tables import is_comparable, label_of, place_of, sheet_of, title_of
+from chebact.lab.page.colours import model_keys
+from chebact.lab.page.document import Block, Commands, Missing, Picture, Section, Words
 from chebact.lab.page.learned import SHAPE_KEYS, shape_panel
-from chebact.lab.page.rerun import image_commands
+from chebact.lab.page.networks import network_picture
 from chebact.lab.page.results import Results
+from chebact.lab.page.sheet import Cell, Head, Sheet
 from chebact.lab.store import Record
 
-__all__ = ["images_section"]
+__all__ = ["sections"]
 
 CONTROL, SUBJECT = "relu", "cl-extrapolate"
 PAPER = ("mnist", "cifar10")
-ACCURACY = HEADS.index("test accuracy, %")
 SMALL = (206, 160)  # five units of a convolution in a row
 
 
-def images_section(results: Results) -> Section:
+NETWORK = (
+    "The network. σ is the activation that is compared; + adds a shortcut. A shortcut that changes the shape is ReLU, "
+    "two 1×1 convolutions and batch norm."
+)
+
+
+def sections(results: Results) -> list[Section]:
     """What the image records show; the paper's own sets that are missing are named."""
     records = results.of("images")
     title = "Images"
     blocks: list[Block] = []
     if records:
         rows = rows_of(records)
-        blocks += [accuracy_table(rows), Words(parity(rows))]
+        blocks += [accuracy_sheet(rows), Words(parity(rows))]
     blocks += [block for name in PAPER for block in missing(records, name)]
     for index, group in enumerate(groups(records)):
         blocks += pictures(group, f"im-{index}")
+    blocks.append(network_picture("images", NETWORK))
     if records:
         blocks.append(Words(("To run it again:",)))
         blocks.append(Commands((*image_commands(records), "chebact report images")))
     lead = (
         "A residual network of 14 layers with ReLU, and the same with CL-extrapolate in its last eight convolutions. "
-        "The "
-        "paper finds no difference here."
+        "The paper finds no difference here."
     )
-    return Section("images", title, tuple(blocks), lead)
+    return [Section("images", title, tuple(blocks), lead)]
 
 
 def missing(records: Sequence[Record], dataset: str) -> list[Missing]:
@@ -60,7 +61,7 @@ def missing(records: Sequence[Record], dataset: str) -> list[Missing]:
     if not lost:
         return []
     who = "" if len(lost) == 2 else f"{title_of(lost[0])} on "
-    sentence = f"{who}{TITLES[dataset]} with the paper's {EPOCHS} epochs on all images: not run yet."
+    sentence = f"{who}{IMAGE_DATASETS[dataset].title} with the paper's {EPOCHS} epochs on all images: not run yet."
     return [Missing(sentence, f"chebact run images --dataset {dataset}")]
 
 
@@ -69,45 +70,21 @@ def is_papers(record: Record) -> bool:
     return record.spec["epochs"] == EPOCHS and record.spec["subset"] is None
 
 
-def groups(records: Sequence[Record]) -> list[list[Record]]:
-    """Records that differ in the activation and the seeds alone."""
-    found: dict[str, list[Record]] = {}
-    for record in records:
-        found.setdefault(settings(record), []).append(record)
-    return list(found.values())
+def accuracy_sheet(rows: Sequence[ImageRow]) -> Sheet:
+    """One row per record, with its seeds and parameters."""
+    sheet = sheet_of(rows)
+    more = tuple((seeds_cell(row), Cell(f"{row.parameters:,}", row.parameters)) for row in rows)
+    apart = f" Runs of {EPOCHS} epochs on all images: the distance in published deviations." if sheet.toned else ""
+    return replace(
+        sheet,
+        caption=sheet.caption + apart,
+        heads=(*sheet.heads, Head("the seeds, %"), Head("parameters")),
+        rows=tuple((*own, *extra) for own, extra in zip(sheet.rows, more, strict=True)),
+    )
 
 
-def accuracy_table(rows: Sequence[ImageRow]) -> Table:
-    """One row a record, with its seeds."""
-    body = []
-    for row in rows:
-        texts = cells(row)
-        seeds = ", ".join("NaN" if value is None else f"{value:.2f}" for value in row.accuracies)
-        own = [Cell(texts[0], sort=row.dataset), Cell(texts[1], sort=texts[1])]
-        own += [Cell(text, sort=sort_key(text)) for text in texts[2:]]
-        own[ACCURACY] = accuracy_cell(row, texts[ACCURACY])
-        body.append((*own, Cell(seeds, sort=row.mean), Cell(f"{row.parameters:,}", sort=row.parameters)))
-    toned = any(of_paper(row) for row in rows)
-    caption = f"{CAPTION}." + (f" Runs of {EPOCHS} epochs on all images: the distance in published deviations." * toned)
-    return Table("accuracies", caption, (*HEADS, "the seeds, %", "parameters"), tuple(body), toned=toned)
-
-
-def of_paper(row: ImageRow) -> bool:
-    """Whether a row is of a run like a published one, so that the two can be compared."""
-    return row.epochs == EPOCHS and row.subset is None and row.paper_mean is not None
-
-
-def accuracy_cell(row: ImageRow, text: str) -> Cell:
-    """The accuracy, coloured by its distance from the published one where the two are of like runs."""
-    if not of_paper(row) or row.paper_mean is None or not row.paper_std:
-        return Cell(text, sort=row.mean)
-    published = f"{row.paper_mean:.2f} ± {row.paper_std:.2f}"
-    if row.mean is None or row.nan > row.seeds / 2:
-        return Cell(text, published, row.mean, "far")
-    away, tone = tone_of(row.mean, row.paper_mean, row.paper_std, higher_is_better=True)
-    if row.nan:
-        tone = "far" if tone == "far" else "worse"
-    return Cell(text, published, row.mean, tone, away=away)
+def seeds_cell(row: ImageRow) -> Cell:
+    return Cell(", ".join("NaN" if value is None else f"{value:.2f}" for value in row.accuracies), row.mean)
 
 
 def parity(rows: Sequence[ImageRow]) -> tuple[str, ...]:
@@ -121,9 +98,8 @@ def parity(rows: Sequence[ImageRow]) -> tuple[str, ...]:
         p = "too few seeds for a test" if row.p is None else f"Kruskal-Wallis p = {row.p:.2f}"
         side = "above" if difference > 0 else "below"
         found = f"{abs(difference):.2f} points {side} ReLU" if round(difference, 2) else "level with ReLU"
-        published = f" (published: {row.paper_p:g})" if of_paper(row) else ""
-        where, name = cells(row)[:2]
-        sentences.append(f"{where}, {epochs_of(row.epochs)}: {name} is {found}; {p}{published}.")
+        published = f" (published: {row.paper_p:g})" if is_comparable(row) else ""
+        sentences.append(f"{place_of(row)}, {epochs_of(row.epochs)}: {label_of(row)} is {found}; {p}{published}.")
     return tuple(sentences)
 
 
@@ -135,11 +111,12 @@ def alike(one: ImageRow, other: ImageRow) -> bool:
 def pictures(group: Sequence[Record], name: str) -> list[Block]:
     """Curves of a group of records, then the units of each."""
     spec = group[0].spec
-    place = f"{TITLES.get(spec['dataset'], spec['dataset'])}, {epochs_of(spec['epochs'])}"
+    place = f"{IMAGE_DATASETS[spec['dataset']].title}, {epochs_of(spec['epochs'])}"
     part = "" if spec.get("subset") is None else f" on {spec['subset']:,} images"
-    panels = tuple(accuracy_panel(group, what, f"{name}-{what}") for what in ("test_accuracy", "train_loss"))
+    panels = tuple(curve_panel(group, what, f"{name}-{what}") for what in ("test_accuracy", "train_loss"))
     caption = f"{place}{part}: test accuracy and training loss, a line a seed."
-    blocks: list[Block] = [Picture(f"{name}-curves", caption, panels, ACCURACY_KEYS)]
+    titles = {name: title_of(name) for name in dict.fromkeys(record.spec["activation"] for record in group)}
+    blocks: list[Block] = [Picture(f"{name}-curves", caption, panels, model_keys(titles))]
     for number, record in enumerate(sorted(group, key=lambda record: str(record.spec["activation"]))):
         blocks += unit_pictures(record, f"{place}{part}", f"{name}-{number}")
     return blocks

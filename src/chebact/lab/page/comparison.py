@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from chebact.lab.page.document import Tone
+from chebact.lab.page.sheet import Tone
 
 __all__ = ["DEVIATIONS", "tone_of"]
 

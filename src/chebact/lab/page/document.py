@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
+from chebact.lab.page.sheet import Sheet
+
 __all__ = [
     "Block",
-    "Cell",
     "Commands",
     "Fold",
     "Key",
@@ -16,38 +17,10 @@ __all__ = [
     "Panel",
     "Picture",
     "Section",
-    "Table",
     "Tile",
-    "Tone",
     "Words",
     "pictures_in",
 ]
-
-Tone = Literal["", "better", "near", "worse", "far", "nan", "plain"]
-
-
-@dataclass(frozen=True)
-class Cell:
-    """A cell: what stands in it, a smaller line below, what to sort by, and how it compares with the paper."""
-
-    text: str
-    below: str = ""
-    sort: float | str | None = None
-    tone: Tone = ""
-    strong: bool = False
-    away: str = ""  # how far from the published number, in its deviations
-
-
-@dataclass(frozen=True)
-class Table:
-    """A table that can be sorted by any column; the first cell of a row names it."""
-
-    kind: ClassVar = "table"
-    name: str
-    caption: str
-    heads: tuple[str, ...]
-    rows: tuple[tuple[Cell, ...], ...]
-    toned: bool = False  # whether its colours are those of the comparison with the paper, which the page explains
 
 
 @dataclass(frozen=True)
@@ -56,7 +29,7 @@ class Panel:
 
     svg: str
     alt: str
-    width: int  # in pixels, as drawn
+    width: int  # in pixels, as drawn; 0 for a drawing that keeps its size
 
 
 @dataclass(frozen=True)
@@ -128,7 +101,7 @@ class Fold:
     blocks: tuple[Block, ...]
 
 
-Block = Table | Picture | Words | Commands | Missing | Fold
+Block = Sheet | Picture | Words | Commands | Missing | Fold
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from chebact.node_positions import nodes
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["SHAPE_KEYS", "Shape", "draw_shape", "shape_panel", "shapes_in"]
+__all__ = ["SHAPE_KEYS", "Shape", "draw_shape", "shape_panel"]
 
 SIZE = (258, 178)
 MARGINS = (38, 8, 24, 26)
@@ -58,24 +58,6 @@ class Shape:
         row = torch.tensor([list(self.values)], dtype=torch.float64)
         choices = {"tails": self.tails, "regression_nodes": self.regression_nodes, "interval": self.interval}
         return x, chebyshev_lagrange(x.unsqueeze(1), row, **choices).squeeze(1)  # type: ignore[arg-type]
-
-
-def shapes_in(kept: Mapping[str, Any], *, before: bool = False) -> list[list[Shape]]:
-    """The kept channels of a synthetic record's `activations`, one list a layer; `before` training without inputs."""
-    build = {name: kept[name] for name in ("degree", "tails", "regression_nodes")}
-    build["interval"] = tuple(kept["interval"])
-    found = []
-    for index, layer in enumerate(kept["layers"]):
-        title = "last σ" if layer["layer"] == "last_activation" else f"σ {index + 1}"
-        rows = layer["start"] if before else layer["values"]
-        inputs = [None] * len(rows) if before else layer["inputs"]
-        found.append(
-            [
-                Shape(f"{title}, channel {channel + 1}", values, inputs=seen, **build)
-                for channel, (values, seen) in enumerate(zip(rows, inputs, strict=True))
-            ]
-        )
-    return found
 
 
 def shape_panel(shape: Shape, name: str, *, size: tuple[int, int] = SIZE) -> Panel:

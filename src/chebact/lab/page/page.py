@@ -4,46 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib.resources import files
-from typing import Literal
 
-from chebact.lab.bench.section import cost_section
-from chebact.lab.clinical.section import clinical_section
-from chebact.lab.images.section import images_section
+from chebact.lab.experiments import EXPERIMENTS, MEASURED, load
 from chebact.lab.page.document import Section
-from chebact.lab.page.networks import networks_section
 from chebact.lab.page.overview import overview_section
 from chebact.lab.page.results import Results
 from chebact.lab.page.theme import DARK, LIGHT, PAGE_DARK, PAGE_LIGHT
-from chebact.lab.page.theory import theory_section
-from chebact.lab.synthetic.section import synthetic_section
 
-__all__ = ["KINDS", "Kind", "as_html", "sections_of"]
+__all__ = ["as_html", "sections_of"]
 
-Kind = Literal["all", "synthetic", "clinical", "images"]
-SECTIONS = {"synthetic": synthetic_section, "clinical": clinical_section, "images": images_section}
-KINDS: dict[Kind, tuple[str, ...]] = {
-    "all": tuple(SECTIONS),
-    "synthetic": ("synthetic",),
-    "clinical": ("clinical",),
-    "images": ("images",),
-}
 TITLE = "Chebyshev-Lagrange activations: the paper, made again"
 LEAD = (
     "Every table and figure of “Variations on the Chebyshev-Lagrange Activation Function” (Li, Rudzicz, Novikova, "
-    "2019), "
-    "made from the records of our own trainings and set beside the published numbers."
+    "2019), made from the records of our own trainings and set beside the published numbers."
 )
 
 
-def sections_of(results: Results, kind: Kind) -> list[Section]:
-    """The sections of a page, in its order."""
-    experiments = KINDS[kind]
-    sections = [overview_section(results, experiments)]
-    sections += [SECTIONS[name](results) for name in experiments]
-    sections.append(networks_section(experiments))
-    if "synthetic" in experiments:
-        sections += [theory_section(), cost_section(results)]
-    return sections
+def sections_of(results: Results, experiments: Sequence[str] | None = None) -> list[Section]:
+    """The sections of a page of these experiments, in its order; of all, and of what was measured, by default."""
+    rows = [EXPERIMENTS[name] for name in (EXPERIMENTS if experiments is None else experiments)]
+    places = [row.sections for row in rows] + ([MEASURED] if experiments is None else [])
+    return [overview_section(results, rows), *(section for place in places for section in load(place)(results))]
 
 
 def as_html(sections: Sequence[Section], foot: str) -> str:

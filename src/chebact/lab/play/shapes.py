@@ -19,7 +19,7 @@ from chebact.checks import FLOATS, interval_of, regression_nodes_of
 from chebact.checks import tails_of as tails_kind
 from chebact.lab import LabError
 from chebact.lab.captures import inputs_of, tails_of
-from chebact.lab.images.checkpoint import CheckpointError, has_compressed_parts, is_checkpoint, read_checkpoint
+from chebact.lab.checkpoint import CheckpointError, has_compressed_parts, is_checkpoint, read_checkpoint
 from chebact.lab.store import Record, read_record
 
 __all__ = ["MOST_DEGREE", "Shapes", "shapes_in_model", "shapes_in_record"]

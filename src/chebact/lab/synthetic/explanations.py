@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from chebact.lab.page.comparison import DEVIATIONS
 from chebact.lab.synthetic.agreement import EXPLODED, SUBJECT, Agreement, exception, where
 from chebact.lab.synthetic.published import SEEDS
+from chebact.lab.synthetic.recipes import DATASETS
 from chebact.lab.synthetic.rows import Row
 
 __all__ = ["as_lines", "explain", "explain_held"]
 
-OTHER_RECIPE = ("arrhenius", "jump", "step")  # their paper and released recipes differ
 UNBOUNDED = ("cubic", "cl", "wcp")  # polynomials on all reals
 STABLE = 3.0  # standard errors from which a difference is not put down to the choice of seeds
 
@@ -49,7 +49,7 @@ def explain(row: Row) -> str:
     """A sentence about a cell that is not within two of the paper's deviations."""
     assert row.paper_mean is not None
     assert row.paper_std is not None
-    if row.recipes == "paper" and row.dataset in OTHER_RECIPE:
+    if row.recipes == "paper" and DATASETS[row.dataset].has_two_forms:
         return "The published figure was made with another recipe of this data set, so the two are not alike."
     finite = [value for value in row.values if value is not None]
     limit = row.paper_mean + DEVIATIONS * row.paper_std

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, fields
-from typing import Any, Literal
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from chebact.lab import LabError
+from chebact.lab.page.sheet import Mark
 from chebact.lab.stats import summarize
 from chebact.lab.store import Record
 from chebact.lab.synthetic.published import SEEDS, SYNTHETIC, published
 from chebact.lab.synthetic.recipes import DATASETS
 from chebact.networks.residual_mlp import ARCHITECTURES
 
-__all__ = ["Row", "as_csv", "as_json", "decimals", "marks", "rows_of", "tables_of"]
+__all__ = ["Row", "decimals", "has_mean", "marks", "rows_of", "tables_of"]
 
-Mark = Literal["best", "worst"]
 BEST, WORST = 2, 4  # how many of a column the paper marks at either end
 
 
@@ -77,20 +74,6 @@ def tables_of(rows: Iterable[Row]) -> dict[tuple[str, float], list[Row]]:
     for row in rows:
         tables.setdefault((row.recipes, row.noise), []).append(row)
     return tables
-
-
-def as_json(rows: Sequence[Row]) -> str:
-    """A JSON list, one object a row, null where there is nothing."""
-    return json.dumps([row.exported() for row in rows], indent=1, allow_nan=False) + "\n"
-
-
-def as_csv(rows: Sequence[Row]) -> str:
-    """Comma-separated rows under a line of names, empty where there is nothing."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(field.name for field in fields(Row) if field.name != "values")
-    writer.writerows(row.exported().values() for row in rows)
-    return text.getvalue()
 
 
 def decimals(dataset: str, noise: float) -> int:

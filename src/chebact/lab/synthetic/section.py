@@ -4,26 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from chebact.lab.page.comparison import tone_of
-from chebact.lab.page.document import Block, Cell, Commands, Fold, Missing, Section, Table, Tile, Tone, Words
-from chebact.lab.page.rerun import synthetic_commands
+from chebact.lab.page.document import Block, Commands, Fold, Missing, Section, Tile, Words
+from chebact.lab.page.networks import network_picture
 from chebact.lab.page.results import Results
+from chebact.lab.page.sheet import Sheet
 from chebact.lab.store import Record
 from chebact.lab.synthetic import section_pictures as pictures
 from chebact.lab.synthetic.agreement import Agreement, agreement_of, where
 from chebact.lab.synthetic.explanations import explain, explain_held
-from chebact.lab.synthetic.recipes import DATASETS
-from chebact.lab.synthetic.rows import Row, has_mean, marks, rows_of, tables_of
-from chebact.lab.synthetic.tables import ours, theirs
+from chebact.lab.synthetic.published import SYNTHETIC
+from chebact.lab.synthetic.rerun import synthetic_commands
+from chebact.lab.synthetic.rows import Row, rows_of, tables_of
+from chebact.lab.synthetic.tables import columns_of, ours, parameter_sheet, seeds_of, sheet_of, theirs
+from chebact.lab.synthetic.theory import theory_section
 from chebact.networks.residual_mlp import ARCHITECTURES
 
-__all__ = ["synthetic_section"]
+__all__ = ["sections", "synthetic_section"]
 
-NOISE = (0.01, 0.04)
 FORMS = {
     "released": "the recipes that the published figures were made with",
     "paper": "the recipes as the paper prints",
 }
+
+
+NETWORK = (
+    "The network. σ is the activation that is compared; + adds a shortcut. The published figures were made without the "
+    "last σ in CL, WCP, PCS-CL and tanh-CL."
+)
+
+
+def sections(results: Results) -> list[Section]:
+    """The experiment, and the theory behind it."""
+    return [synthetic_section(results), theory_section()]
 
 
 def synthetic_section(results: Results) -> Section:
@@ -38,6 +50,7 @@ def synthetic_section(results: Results) -> Section:
         own = [record for record in records if record.spec["recipes"] == form]
         parts = form_blocks(own, form)
         blocks += parts if form == forms[0] else [Fold(f"The same with {FORMS[form]}", tuple(parts))]
+    blocks += [network_picture("synthetic", NETWORK), parameter_sheet()]
     blocks.append(Words(("To run it again, from nothing or from wherever it was stopped:",)))
     blocks.append(Commands((*synthetic_commands(records), "chebact report synthetic")))
     first = agreement_of([row for row in rows_of(records) if row.recipes == forms[0]])
@@ -72,7 +85,7 @@ def form_blocks(records: Sequence[Record], form: str) -> list[Block]:
     rows = rows_of(records)
     blocks: list[Block] = [*missing(records, form), *pictures.shapes_blocks(records, form)]
     for (_, noise), table in tables_of(rows).items():
-        blocks.append(rmse_table(table, form, noise))
+        blocks.append(rmse_sheet(table, form, noise))
     blocks.append(exceptions(rows, form))
     blocks += pictures.all_pictures(records, form)
     return blocks
@@ -81,60 +94,26 @@ def form_blocks(records: Sequence[Record], form: str) -> list[Block]:
 def missing(records: Sequence[Record], form: str) -> list[Missing]:
     """What the paper has and the records do not, a sentence a noise level."""
     found = []
-    for noise in NOISE:
+    for noise in dict.fromkeys(level for _, _, level in SYNTHETIC):
         there = {(r.spec["model"], r.spec["dataset"]) for r in records if r.spec["noise"] == noise}
-        wanted = {(model, dataset) for model in ARCHITECTURES for dataset in DATASETS}
+        wanted = {(model, dataset) for model, dataset, level in SYNTHETIC if level == noise}
         lost = wanted - there
         if lost:
             sentence = f"Noise {noise:g}, {form} recipes: {len(lost)} of the paper's {len(wanted)} cells are missing"
-            models = [row.title for model, row in ARCHITECTURES.items() if all((model, d) in lost for d in DATASETS)]
+            absent = {model for model, _ in wanted} - {model for model, _ in wanted & there}
+            models = [row.title for model, row in ARCHITECTURES.items() if model in absent]
             sentence += f", {', '.join(models)} altogether." if models and there else "."
             found.append(Missing(sentence, f"chebact run synthetic --recipes {form} --noise {noise:g}"))
     return found
 
 
-def rmse_table(rows: Sequence[Row], form: str, noise: float) -> Table:
+def rmse_sheet(rows: Sequence[Row], form: str, noise: float) -> Sheet:
     """One of the paper's tables: ours, below it the published cell and how far apart they are."""
-    marked, cells = marks(rows), {(row.model, row.dataset): row for row in rows}
-    datasets = [name for name in DATASETS if any(row.dataset == name for row in rows)]
-    models = [name for name in ARCHITECTURES if any(row.model == name for row in rows)]
-    body = tuple(
-        (
-            Cell(ARCHITECTURES[model].title, sort=float(index)),
-            *(cell_of(cells.get((model, name)), best=marked.get((model, name)) == "best") for name in datasets),
-        )
-        for index, model in enumerate(models)
-    )
-    seeds = sorted({row.seeds for row in rows})
     caption = (
-        f"RMSE at noise {noise:g}, {form} recipes, "
-        f"{' to '.join(str(n) for n in dict.fromkeys((seeds[0], seeds[-1])))} seeds: "
-        "ours, below it the published cell and the distance in its deviations. Bold: the two best of a column, "
-        "models that lose most of their seeds aside."
+        f"RMSE at noise {noise:g}, {form} recipes, {seeds_of(rows)} seeds: ours, below it the published cell and the "
+        "distance in its deviations. Bold: the two best of a column, models that lose most of their seeds aside."
     )
-    heads = ("model", *(DATASETS[name].title for name in datasets))
-    return Table(f"synthetic-{form}-{noise:g}".replace(".", "-"), caption, heads, body, toned=True)
-
-
-def cell_of(row: Row | None, *, best: bool) -> Cell:
-    if row is None:
-        return Cell("not run")
-    said = theirs(row).strip("()")
-    away, tone = comparison(row)
-    sort = row.mean if has_mean(row) else None
-    return Cell(ours(row), said, sort, tone, best, away)
-
-
-def comparison(row: Row) -> tuple[str, Tone]:
-    """How far a cell is from the published one, in words and as a colour."""
-    if row.paper_mean is None or not row.paper_std:
-        return "", "nan" if row.nan or row.paper_nan else ""
-    if row.mean is None or not has_mean(row):
-        return "", "far"
-    away, tone = tone_of(row.mean, row.paper_mean, row.paper_std)
-    if row.nan:  # the distance is that of the other seeds
-        tone = "far" if tone == "far" else "worse"
-    return away, tone
+    return sheet_of(rows, columns_of(rows), f"synthetic-{form}-{noise:g}".replace(".", "-"), caption)
 
 
 def exceptions(rows: Sequence[Row], form: str) -> Block:
@@ -142,11 +121,9 @@ def exceptions(rows: Sequence[Row], form: str) -> Block:
     agreement = agreement_of(rows)
     lines = []
     for row in [*agreement.far, *agreement.lost]:
-        shown = f"{ours(row)}, published {theirs(row).strip('()')}"
+        shown = f"{ours(row)}, published {theirs(row)}"
         lines.append(f"{where(row)}: {shown}. {explain(row)}")
-    lines += [
-        f"{where(row)}: {ours(row)}, published {theirs(row).strip('()')}. {explain_held(row)}" for row in agreement.held
-    ]
+    lines += [f"{where(row)}: {ours(row)}, published {theirs(row)}. {explain_held(row)}" for row in agreement.held]
     if not lines:
         return Words((f"No exceptions: every cell of the {form} recipes agrees with the published one.",))
     return Fold(f"The {len(lines)} exceptions, explained", (Words(items=tuple(lines)),))

@@ -5,18 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from chebact.lab.page.axes import INTERVAL_KEYS
+from chebact.lab.page.colours import model_keys
 from chebact.lab.page.document import Block, Fold, Missing, Panel, Picture
-from chebact.lab.page.learned import SHAPE_KEYS, shape_panel, shapes_in
+from chebact.lab.page.learned import SHAPE_KEYS, shape_panel
 from chebact.lab.store import Record
-from chebact.lab.synthetic.figures import (
-    CURVE_KEYS,
-    INTERVAL_KEYS,
-    SLICE_KEYS,
-    curve_panel,
-    interval_panel,
-    slice_panel,
-)
+from chebact.lab.synthetic.figures import SLICE_KEYS, curve_panel, interval_panel, shapes_in, slice_panel
 from chebact.lab.synthetic.recipes import DATASETS
+from chebact.networks.residual_mlp import ARCHITECTURES
 
 __all__ = ["all_pictures", "shapes_blocks"]
 
@@ -166,4 +162,6 @@ def curves(records: Sequence[Record], form: str) -> list[Block]:
         "0.008, the "
         "mean distance of a normal number of deviation 0.01 from zero."
     )
-    return [Picture(f"curves-{form}", caption, panels, CURVE_KEYS)]
+    drawn = {record.spec["model"] for record in own}
+    keys = model_keys({model: row.title for model, row in ARCHITECTURES.items() if model in drawn})
+    return [Picture(f"curves-{form}", caption, panels, keys)]

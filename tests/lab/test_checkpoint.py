@@ -6,7 +6,7 @@ import os
 import pytest
 import torch
 
-from chebact.lab.images.checkpoint import CheckpointError, checkpoints, load_checkpoint, save_checkpoint
+from chebact.lab.checkpoint import CheckpointError, checkpoints, load_checkpoint, save_checkpoint
 
 IDENTITY = {"activation": "relu", "seed": 0}
 

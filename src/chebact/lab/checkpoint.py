@@ -84,7 +84,7 @@ def load_checkpoint(path: Path, identity: Mapping[str, Any]) -> dict[str, Any]:
     other = [name for name in sorted({*there, *identity}) if there.get(name) != identity.get(name)]
     if other:
         words = ", ".join(f"{name} is {there.get(name)!r} there and {identity.get(name)!r} here" for name in other)
-        raise CheckpointError(f"{path} is of another training ({words}): choose another folder with --output")
+        raise CheckpointError(f"{path} is of another training ({words}): choose another folder with `results`")
     if parts["position"] != position_of(path):
         raise CheckpointError(f"{path} is the checkpoint {parts['position']} under another name: give it its own again")
     state: dict[str, Any] = parts["state"]

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 import torch
 
 from chebact.interpolation import error_bound, polynomial
-from chebact.lab.page.document import Key, Panel
+from chebact.lab.page.axes import plain_log
+from chebact.lab.page.document import Key, Panel, Picture, Section
 from chebact.lab.page.theme import LIGHT, as_panel, canvas
-from chebact.lab.synthetic.figures import plain_log
 from chebact.node_positions import nodes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["BOUND_KEYS", "FUNCTIONS", "bound_panel", "largest_error"]
+__all__ = ["FUNCTIONS", "bounds", "largest_error", "theory_section"]
 
 SIZE = (258, 224)
 DEGREES = range(1, 25)
@@ -112,3 +112,19 @@ def limit(axes: Axes, errors: list[float]) -> None:
     else:
         axes.yaxis.set_major_locator(LogLocator(numticks=7))
     axes.yaxis.set_minor_locator(NullLocator())
+
+
+def theory_section() -> Section:
+    """The picture of errors and bounds."""
+    caption = (
+        "The largest error on [-1, 1] of the polynomial through a function's heights at the nodes, against its degree. "
+        "Equation (1) of the paper bounds it for Chebyshev's own nodes; the activations stretch them by r so that the "
+        "outermost are the ends of the interval, which costs a factor of r to the power n = degree + 1 and lets the "
+        "error pass the printed bound. For Runge's function the bound grows while the error falls; ReLU has no "
+        "derivatives and no bound, and its error falls like 1/n."
+    )
+    panels = tuple(bound_panel(function, f"bound-{index}") for index, function in enumerate(FUNCTIONS))
+    lead = (
+        "How close a polynomial through fixed nodes can come to a function, and what the paper's equation (1) promises."
+    )
+    return Section("theory", "The error bound", (Picture("bound", caption, panels, BOUND_KEYS),), lead)
