@@ -138,7 +138,7 @@ def test_documents_keep_the_blocks_of_data_that_are_not_asked_for(tmp_path, comm
 
 def test_a_folder_with_other_experiments_and_data_called_bench(tmp_path, command):
     folder = stored(tmp_path / "r", record("tanh", 32, data="bench"), record("tanh", 32, seed=1))
-    write_record(folder / "synthetic" / "a.json", Record("synthetic", {"dataset": "step"}, {"seeds": []}, {}, {}))
+    write_record(folder / "synthetic" / "a.json", Record("trial", {"dataset": "step"}, {"seeds": []}, {}, {}))
     (folder / "bench" / "ops.machine.json").write_text("{}")
     assert {each.spec.get("data") for each in read_results(folder).records} == {"bench", "voices", None}
     code, shown, said = command("--results", folder, "--data", "bench", "--csv", tmp_path / "rows.csv")

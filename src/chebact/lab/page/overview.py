@@ -58,9 +58,12 @@ def trainings_of(record: Record) -> int:
 def seconds_of(records: Sequence[Record]) -> float:
     """The time spent, that of records which were trained together counted once."""
     spent = {
-        (record.experiment, record.spec.get("model"), record.run.get("created"), str(record.run.get("seconds"))): total(
-            record.run.get("seconds")
-        )
+        (
+            record.experiment,
+            str(record.spec.get("model")),
+            record.run.get("created"),
+            str(record.run.get("seconds")),
+        ): total(record.run.get("seconds"))
         for record in records
     }
     return sum(spent.values())
