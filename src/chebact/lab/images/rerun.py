@@ -10,7 +10,7 @@ from chebact.lab.options import options
 from chebact.lab.store import Record
 from chebact.table import ACTIVATIONS
 
-__all__ = ["image_commands", "image_training"]
+__all__ = ["image_commands", "image_training", "usual"]
 
 
 def image_commands(records: Iterable[Record]) -> list[str]:
