@@ -96,7 +96,7 @@ METRICS = {
     "specificity": Metric("Specificity", lambda folds: pooled(folds).specificity, ("scores",)),
     "micro_f1": Metric("Micro-F1", lambda folds: pooled(folds).f1, ("scores", "systems", "tests")),
     "macro_f1": Metric("Macro-F1", macro_f1, ("systems",)),
-    "balanced_accuracy": Metric("Balanced accuracy", lambda folds: pooled(folds).balanced_accuracy),
+    "balanced_accuracy": Metric("Balanced accuracy", lambda folds: pooled(folds).balanced_accuracy, ("scores",)),
 }
 """All but macro-F1 come from the counts of all folds taken together, micro-F1 being F1 of class 1."""
 

@@ -15,8 +15,8 @@ from chebact.lab.clinical.fold_inputs import Choices, Prepared, prepared
 from chebact.lab.clinical.spec import BaselineSpec, NetworkSpec
 from chebact.lab.clinical.table import Recordings
 from chebact.lab.spec import stream
+from chebact.lab.starts import started
 from chebact.networks import ResidualMLP
-from chebact.table import paper_activation
 from chebact.training.replicas import ReplicaRun, cross_entropy, paper_sgd, predict_replicas, train_replicas_
 
 __all__ = ["baseline_results", "network_of", "network_results", "train_folds"]
@@ -29,7 +29,7 @@ CLASSES = 2
 def network_of(spec: NetworkSpec, features: int, **options: Any) -> ResidualMLP:
     """The paper's clinical network: Linear, two blocks of two [activation, Linear] joined with their input, Linear."""
     shape: dict[str, Any] = {
-        "activation": paper_activation(spec.model),
+        "activation": started(spec.model, spec.init),
         "width": spec.width,
         "shortcut": JOINS[spec.shortcut],
     }
