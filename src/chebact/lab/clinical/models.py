@@ -61,6 +61,7 @@ def train_folds(
         batch_size=spec.batch_size,
         loss=cross_entropy,
         optimizer=partial(paper_sgd, lr=lr, momentum=momentum, weight_decay=decay),
+        trainer="torch",  # as the committed records
     )
     outputs = predict_replicas(network, stacked([fold.test_x for fold in folds], dtype), len(folds))
     return run, [output[: len(fold.test_y)] for output, fold in zip(outputs, folds, strict=True)]
