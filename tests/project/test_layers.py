@@ -1,6 +1,7 @@
 """Who imports whom: down the layers of the design, never sideways or up."""
 
 import ast
+import functools
 import importlib
 import subprocess
 import sys
@@ -78,7 +79,7 @@ def level(name):
 
 
 def imports(name):
-    """The modules of the package that a module imports anywhere in its text, type checking aside."""
+    """The names that a module imports anywhere in its text, type checking aside."""
     tree = ast.parse(MODULES[name].read_text())
     for node in list(ast.walk(tree)):
         if isinstance(node, ast.If) and ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING"):
@@ -91,7 +92,13 @@ def imports(name):
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
+@functools.cache
 def inner_imports(name):
+    """The modules of the package that a module imports."""
+    return tuple(found_imports(name))
+
+
+def found_imports(name):
     for full in imports(name):
         parts = full.split(".")
         if parts[0] == "chebact":
@@ -180,7 +187,9 @@ def public_modules():
     return sorted(name for name in MODULES if name and name.split(".")[0] not in ("lab", "__main__", "basis"))
 
 
-@pytest.mark.parametrize("name", [name for name in public_modules() if not name.startswith(("kernels.", "training.fused.ops"))])
+@pytest.mark.parametrize(
+    "name", [name for name in public_modules() if not name.startswith(("kernels.", "training.fused.ops"))]
+)
 def test_public_modules_say_what_is_theirs(name):
     module = importlib.import_module(f"chebact.{name}")
     assert all(hasattr(module, each) for each in module.__all__)
