@@ -6,25 +6,32 @@ A release of torch may change these names. `PRIVATE_NAMES` says what each is for
 from __future__ import annotations
 
 from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
 from torch._C._functorch import TransformType
 from torch._functorch.pyfunctorch import retrieve_all_functorch_interpreters
 from torch.autograd import forward_ad
+from torch.nn.modules import module as _modules
+
+if TYPE_CHECKING:
+    from torch.optim import Optimizer  # which loads much that nobody else needs
 
 __all__ = [
     "OWN_TYPES",
     "PRIVATE_NAMES",
     "Mode",
     "find_mode",
+    "has_global_hooks",
     "has_hooks",
     "in_forward_mode",
     "is_batched",
     "is_zero_tensor",
+    "optimizer_has_hooks",
     "rename_parameter",
     "stored_parameter",
+    "tensor_has_hooks",
     "transforms_active",
 ]
 
@@ -48,6 +55,11 @@ PRIVATE_NAMES = {
     "Module._forward_pre_hooks": "the same",
     "Module._backward_hooks": "the same",
     "Module._backward_pre_hooks": "the same",
+    "torch.nn.modules.module._has_any_global_hook": "the fused trainer would pass by hooks on all modules",
+    "Tensor._backward_hooks": "the fused trainer would pass by a hook on a parameter",
+    "Tensor._post_accumulate_grad_hooks": "the same",
+    "Optimizer._optimizer_step_pre_hooks": "the fused trainer would pass by a hook on an optimizer",
+    "Optimizer._optimizer_step_post_hooks": "the same",
 }
 
 _MODES = torch._C._TorchDispatchModeKey
@@ -133,3 +145,18 @@ def has_hooks(module: nn.Module) -> bool:
     return bool(
         module._forward_hooks or module._forward_pre_hooks or module._backward_hooks or module._backward_pre_hooks
     )
+
+
+def has_global_hooks() -> bool:
+    """Whether somebody wants to be called when any module is."""
+    return bool(_modules._has_any_global_hook())  # type: ignore[no-untyped-call]
+
+
+def tensor_has_hooks(tensor: Tensor) -> bool:
+    """Whether somebody wants to be called when a gradient reaches this tensor."""
+    return bool(tensor._backward_hooks or tensor._post_accumulate_grad_hooks)
+
+
+def optimizer_has_hooks(optimizer: Optimizer) -> bool:
+    """Whether somebody wants to be called when this optimizer steps."""
+    return bool(optimizer._optimizer_step_pre_hooks or optimizer._optimizer_step_post_hooks)
