@@ -16,7 +16,7 @@ from chebact.basis import Basis, basis_of
 from chebact.checks import Interval, degree_of, float_tensor, interval_of, regression_nodes_of, tails_of
 from chebact.kernels import evaluate as run_kernel
 from chebact.kernels import plan_for
-from chebact.kernels.reference import broadcast, differentiable, plain
+from chebact.kernels.reference import broadcast, differentiable
 
 _REAL = frozenset((torch.float64, torch.float32, torch.bfloat16, torch.float16))
 _MODES = torch._C._TorchDispatchModeKey
@@ -228,5 +228,4 @@ def channel_axis(x: torch.Tensor, values: torch.Tensor, channel_dim: Any, replic
 def _in_plain_torch(x: torch.Tensor, values: torch.Tensor, basis: Basis, axis: int, replicated: bool) -> torch.Tensor:
     """The formula in operations that torch.export, ONNX and tensor subclasses understand."""
     dtype = torch.promote_types(torch.promote_types(x.dtype, values.dtype), torch.float32)
-    formula = differentiable if torch.compiler.is_exporting() else plain
-    return formula(x.to(dtype), broadcast(x, values.to(dtype), axis, replicated), basis).to(x.dtype)
+    return differentiable(x.to(dtype), broadcast(x, values.to(dtype), axis, replicated), basis).to(x.dtype)

@@ -18,7 +18,7 @@ from typing import Any, Protocol, cast
 
 import torch
 
-from chebact.basis import Basis
+from chebact.basis import Basis, IntervalError
 from chebact.kernels import reference
 from chebact.kernels.cpu import threads
 from chebact.kernels.layout import NoMemoryError, Sizes, literal, prepared
@@ -267,7 +267,7 @@ def _like(x: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
 
 def _fall_back(kernel: Kernel, basis: Basis, error: Exception) -> Kernel:
     """The reference, from now on, in place of a kernel that failed; asked for by name, its error is raised."""
-    if kernel is reference or asked_for() is not None:
+    if kernel is reference or asked_for() is not None or isinstance(error, IntervalError):
         raise error
     if not isinstance(error, MemoryError | torch.OutOfMemoryError | NoMemoryError):  # these may pass
         _failed.add((kernel.name, basis))
