@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache, lru_cache
@@ -18,13 +19,14 @@ from typing import Any, Protocol, cast
 
 import torch
 
-from chebact.basis import Basis, IntervalError
+from chebact.basis import Basis, IntervalError, basis_of
 from chebact.kernels import reference
 from chebact.kernels.cpu import threads
 from chebact.kernels.layout import NoMemoryError, Sizes, literal, prepared
 
 NAMES = ("cpu", "gpu", "reference")  # in the order of preference
 
+_USUAL_TYPES = (torch.float32,)
 _log = logging.getLogger("chebact")
 _asked: ContextVar[str | None] = ContextVar("chebact_kernel", default=None)
 _said: set[str] = set()
@@ -239,6 +241,24 @@ def plan_for(x: torch.Tensor, values: torch.Tensor, basis: Basis, channel_dim: i
     if x.layout is not torch.strided or values.layout is not torch.strided or x.is_neg() or values.is_neg():
         return None
     return _plans.get(_kind(x, values, basis, channel_dim))
+
+
+def warm(
+    degrees: Iterable[int] = (3, 5),
+    tails: Iterable[str] = ("extrapolate",),
+    dtypes: Iterable[torch.dtype] = _USUAL_TYPES,
+) -> float:
+    """Have the CPU kernel ready: compile what is not on disk yet. Returns the seconds that it took.
+
+    A kind of call is compiled when it first comes, for some 10 s, and then kept on disk; a container can do this while
+    it is built. All degrees up to 3 are one kind, all above are one; every kind of tails and every type is one.
+    """
+    reason = why_not("cpu", torch.device("cpu"))
+    if reason is not None:
+        raise KernelUnavailableError(f"the kernel 'cpu' cannot be made ready: {reason}")
+    start = time.perf_counter()
+    cast(Any, _module("cpu")).warm([basis_of(Basis(degree, kind)) for degree in degrees for kind in tails], dtypes)
+    return time.perf_counter() - start
 
 
 def _keep_plan(kind: tuple[Any, ...], plan: Plan) -> None:

@@ -6,10 +6,10 @@ node and element.
 
 from __future__ import annotations
 
-import zlib
 from array import array
+from collections.abc import Iterable
 from functools import cached_property, lru_cache
-from pathlib import Path
+from itertools import product
 
 import numpy
 import torch
@@ -34,6 +34,7 @@ from chebact.kernels.cpu.call_block import (
     TASKS,
     X,
 )
+from chebact.kernels.cpu.compiler import program
 from chebact.kernels.cpu.threads import Program
 from chebact.kernels.layout import NoMemoryError, Sizes
 
@@ -74,6 +75,12 @@ def gradients(
 ) -> torch.Tensor:
     """The gradient of x into `out`, and that of the values, in one pass over x and grad."""
     return plan_of(basis, sizes, x.dtype).gradients(x, grad, values, out)
+
+
+def warm(bases: Iterable[Basis], dtypes: Iterable[torch.dtype]) -> None:
+    """Compile, or read from disk, the machine code that serves these bases in these types."""
+    for basis, dtype in product(bases, dtypes):
+        plan_of(basis, Sizes(1, 1, 1, 1), dtype).prepare()
 
 
 class Plan:
@@ -127,6 +134,12 @@ class Plan:
         self._finish.run(address, 1)
         return result
 
+    def prepare(self) -> None:
+        """Have the machine code ready for both passes, whatever the sizes: compile it, or read it from disk."""
+        _ = self._forward, self._backward, self._finish
+        if not self._by_powers:
+            _ = self._tables
+
     def _table(self, values: torch.Tensor, basis: Basis) -> torch.Tensor:
         """The table of every channel above degree 3, in the type of the values: (replica, channel, number)."""
         matrix = _padded_matrix(basis)
@@ -149,19 +162,19 @@ class Plan:
 
     @cached_property
     def _tables(self) -> Program:
-        return _program("tables", *self._kind)
+        return program("tables", *self._kind)
 
     @cached_property
     def _forward(self) -> Program:
-        return _program("forward", *self._kind)
+        return program("forward", *self._kind)
 
     @cached_property
     def _backward(self) -> Program:
-        return _program("backward", *self._kind)
+        return program("backward", *self._kind)
 
     @cached_property
     def _finish(self) -> Program:
-        return _program("finish", *self._kind)
+        return program("finish", *self._kind)
 
 
 plan_of = lru_cache(maxsize=4096)(Plan)
@@ -182,33 +195,6 @@ def _choices(basis: Basis, dtype: torch.dtype) -> tuple[bool, bool, bool, bool]:
     """What the power form can leave out: see `cubic.programs`."""
     joined = not basis.has_tails or (basis.order == 0 and basis.ends_are_exact(_numpy_type(dtype)))
     return basis.interval == (-1.0, 1.0), basis.has_tails, joined, joined and basis.tails != "regression"
-
-
-@lru_cache(maxsize=64)
-def _program(step: str, double: bool, *choices: bool) -> Program:
-    from numba import cfunc, float32, float64, types
-
-    dtype = float64 if double else float32
-    if len(choices) > 1:
-        from chebact.kernels.cpu.cubic import programs as power_programs
-
-        function = power_programs(dtype, _edition(), *choices)[step]
-    else:
-        from chebact.kernels.cpu.barycentric import programs as barycentric_programs
-
-        function = barycentric_programs(dtype, _edition(), *choices)[step]
-    signature = types.void(types.int64)
-    try:
-        return Program(cfunc(signature, cache=True)(function))
-    except Exception:  # no folder for the cache can be written, or what lies there is broken
-        return Program(cfunc(signature)(function))
-
-
-@lru_cache(maxsize=1)
-def _edition() -> int:
-    """A number that changes with the source of the loops: Numba itself watches one file a function."""
-    sources = sorted(Path(__file__).parent.glob("*.py"))
-    return zlib.crc32(b"".join(source.read_bytes() for source in sources))
 
 
 @lru_cache(maxsize=256)

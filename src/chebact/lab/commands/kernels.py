@@ -11,6 +11,7 @@ from rich.table import Table
 
 from chebact import kernels
 from chebact.basis import Basis
+from chebact.checks import TAILS
 from chebact.lab import LabError
 
 __all__ = ["KernelRow", "kernel_rows", "show"]
@@ -39,9 +40,16 @@ def kernel_rows() -> list[KernelRow]:
     return [_row(name) for name in kernels.NAMES]
 
 
-def show() -> None:
-    """Show every kernel: whether it runs here and why not, its threads and what starts them."""
+def show(*, warm: bool = False) -> None:
+    """Show every kernel: whether it runs here and why not, its threads and what starts them.
+
+    Args:
+        warm: compile the CPU kernel for float32 and all tails first, unless it is on disk already; a container does
+            that while it is built, and its first call then takes no 10 s.
+    """
     choice = _choice()
+    if warm:
+        _warm()
     rows = kernel_rows()
     table = Table("kernel", "serves", "runs here", "threads", "threading layer", box=box.SIMPLE_HEAD)
     for row in rows:
@@ -53,6 +61,14 @@ def show() -> None:
         if not row.runs:
             console.print(f"{row.kernel} cannot run here: {row.why_not}.", highlight=False, markup=False)
     console.print(choice, highlight=False, markup=False)
+
+
+def _warm() -> None:
+    try:
+        seconds = kernels.warm(tails=TAILS)
+    except kernels.KernelUnavailableError as error:
+        raise LabError(str(error)) from None
+    print(f"The CPU kernel is compiled and kept on disk for float32 and all tails ({seconds:.1f} s).")
 
 
 def _row(name: str) -> KernelRow:
