@@ -39,6 +39,11 @@ OLDEST_TORCH = (2, 10)
 PEERS = ("torchortho==0.1.2", "deepsplines==1.0.0", "rational-activations==0.2.0", "torchcurves==0.3.3")
 SETUP_VERSION = "1"  # raise it when the steps below change, and every environment is brought up to date
 LINES_SHOWN = 12
+UNREACHABLE = (  # what pip says of an index that does not answer; its last lines then speak of conflicts
+    "after connection broken by",
+    "Could not fetch URL",
+    "Temporary failure in name resolution",
+)
 INTERRUPTED = 130
 PATIENCE = 10  # seconds that a command has to end after Ctrl-C
 
@@ -322,6 +327,11 @@ def quietly(command: list[str], doing: str) -> None:
     done = subprocess.run(
         command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
     )
+    if done.returncode != 0 and any(word in done.stdout for word in UNREACHABLE):
+        raise SetupError(
+            f"{doing} failed because the package index cannot be reached: check the network (or the proxy and index "
+            "that pip is set to use) and run the same command again."
+        )
     if done.returncode != 0:
         last = [line for line in done.stdout.splitlines() if line.strip()][-LINES_SHOWN:]
         sentence = f"{doing} failed with exit code {done.returncode}: mend what its last lines name and run again."

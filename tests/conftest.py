@@ -3,12 +3,16 @@
 import os
 
 import pytest
-import torch
+from support.bfloat16 import in_words, prepare
+
+BFLOAT16 = prepare()  # before torch is imported, which reads its environment then
+
+import torch  # noqa: E402
 
 if not torch.cuda.is_available():  # decided when Triton is imported, and other tests import it too
     os.environ.setdefault("TRITON_INTERPRET", "1")
 
-from chebact import kernels
+from chebact import kernels  # noqa: E402
 
 pytest_plugins = ["support.browser"]  # the fixtures `chromium` and `open_page`
 
@@ -22,6 +26,18 @@ def kernel(request):
     """The name of a kernel that runs here; within the test it is the one asked for."""
     with kernels.use(request.param):
         yield request.param
+
+
+def pytest_report_header():
+    """What the session says of this machine."""
+    return in_words(BFLOAT16)
+
+
+@pytest.fixture
+def bfloat16_products():
+    """A test that multiplies matrices or convolves in bfloat16 and would take its process along where that dies."""
+    if BFLOAT16 == "dies":
+        pytest.skip("products in bfloat16 kill the process on this processor")
 
 
 @pytest.fixture

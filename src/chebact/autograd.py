@@ -19,10 +19,11 @@ from torch.autograd import Function
 from chebact import kernels
 from chebact.basis import Basis
 from chebact.kernels.reference import broadcast, plain, plain_gradients
+from chebact.torch_modes import OWN_TYPES, is_batched, transforms_active
+
+__all__ = ["Evaluate", "Gradients", "Recorded", "evaluate", "gradients", "record"]
 
 Tensor = torch.Tensor
-OWN_TYPES = (torch.Tensor, torch.nn.Parameter)
-is_batched = torch._C._functorch.is_legacy_batchedtensor
 _NOTHING: AbstractContextManager[None] = nullcontext()
 
 
@@ -172,7 +173,7 @@ def evaluate(x: Tensor, values: Tensor, basis: Basis, channel_dim: int, replicat
 
     `Function.apply` looks up the signature of `forward` at every call, which costs as much as a small activation.
     """
-    if torch._C._are_functorch_transforms_active():
+    if transforms_active():
         result: Tensor = Evaluate.apply(x, values, basis, channel_dim, replicated)  # type: ignore[no-untyped-call]
     else:
         result = record(x, values, basis, channel_dim, replicated, None)
@@ -183,7 +184,7 @@ def gradients(
     x: Tensor, grad: Tensor, values: Tensor, basis: Basis, channel_dim: int, replicated: bool
 ) -> tuple[Tensor, Tensor]:
     """`Gradients`, or the kernel itself where no derivative of it can be asked for."""
-    if torch.is_grad_enabled() or torch._C._are_functorch_transforms_active() or _wrapped(x, grad, values):
+    if torch.is_grad_enabled() or transforms_active() or _wrapped(x, grad, values):
         outcome = Gradients.apply(x, grad, values, basis, channel_dim, replicated)  # type: ignore[no-untyped-call]
         return cast(tuple[Tensor, Tensor], outcome)
     return kernels.gradients(x, grad, values, basis, channel_dim, replicated)

@@ -16,7 +16,7 @@ from typing import Any, Literal, NamedTuple
 import numpy
 
 from chebact.checks import Interval
-from chebact.nodes import barycentric_weights, split_nodes
+from chebact.node_positions import barycentric_weights, split_nodes
 
 LEFT_HEIGHT, LEFT_SLOPE, RIGHT_HEIGHT, RIGHT_SLOPE = -4, -3, -2, -1
 CHEBYSHEV_POWERS = numpy.array([[1.0, 0, -1, 0], [0, 1, 0, -3], [0, 0, 2, 0], [0, 0, 0, 4]])  # of T_k in column k

@@ -4,17 +4,43 @@ from __future__ import annotations
 
 import math
 import operator
-from typing import Any
+from typing import Any, Literal, get_args
 
 import torch
 
+__all__ = [
+    "FLOATS",
+    "MAX_COUNT",
+    "MAX_DEGREE",
+    "TAILS",
+    "Interval",
+    "Tails",
+    "axis_of",
+    "count_of",
+    "degree_of",
+    "finite_number",
+    "float_tensor",
+    "float_type",
+    "interval_of",
+    "not_negative",
+    "regression_nodes_of",
+    "tails_of",
+    "whole_number",
+]
+
 MAX_DEGREE = 10_000
 MAX_COUNT = 2**31 - 1  # of channels, groups and replicas
-TAILS = ("extrapolate", "regression", "none")
+Tails = Literal["extrapolate", "regression", "none"]
+TAILS: tuple[Tails, ...] = get_args(Tails)
 
 FLOATS = (torch.float32, torch.bfloat16, torch.float16, torch.float64)
 
 Interval = tuple[float, float]
+FOREIGN = {
+    "MaskedTensor": "use its data, x.get_data(), and mask the result",
+    "DTensor": "work on the local part, x.to_local() or torch.distributed.tensor.experimental.local_map",
+}
+"""Classes of tensors that cannot be served, and what to do instead."""
 
 
 def whole_number(name: str, given: Any, *, least: int, most: int | None = None) -> int:
@@ -37,8 +63,12 @@ def float_tensor(name: str, given: Any) -> None:
         raise TypeError(f"{name} must be a tensor, but {_described(given)} came")
     if given.dtype not in FLOATS:
         raise TypeError(f"{name} must be float64, float32, bfloat16 or float16, but {given.dtype} came")
-    if given.layout != torch.strided:
-        raise TypeError(f"{name} must be a dense tensor, but one of layout {given.layout} came")
+    if given.layout != torch.strided or given.is_nested:
+        kind = "a nested tensor; loop over its parts" if given.is_nested else f"layout {given.layout}; use .to_dense()"
+        raise TypeError(f"{name} must be a dense tensor, got {kind}")
+    foreign = type(given).__name__
+    if foreign in FOREIGN:
+        raise TypeError(f"{name} must be a plain tensor, got {foreign}; {FOREIGN[foreign]}")
 
 
 def float_type(given: Any) -> None:
@@ -64,7 +94,7 @@ def degree_of(given: Any) -> int:
     return whole_number("degree", given, least=1, most=MAX_DEGREE)
 
 
-def tails_of(given: Any) -> str:
+def tails_of(given: Any) -> Tails:
     """`given` as one of the kinds of tails."""
     if not isinstance(given, str):
         raise TypeError(f"tails must be one of {', '.join(TAILS)}, but {_described(given)} came")

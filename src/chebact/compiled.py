@@ -12,14 +12,21 @@ from torch import Tensor
 
 from chebact import kernels
 from chebact.basis import Basis, basis_of
-from chebact.checks import interval_of
+from chebact.checks import interval_of, regression_nodes_of, tails_of
+from chebact.kernels.reference import broadcast, differentiable
+
+__all__ = ["basis_named", "evaluate", "gradients", "in_plain_torch"]
 
 
-def _basis(values: Tensor, kind: str, nodes: int, left: float, right: float) -> Basis:
+def basis_named(values: Tensor, kind: str, nodes: int, left: float, right: float) -> Basis:
     """The basis; `kind` is the kind of tails, or "chebyshev" for weighted Chebyshev polynomials."""
+    degree = (values.shape[-1] if values.dim() else 0) - 1
+    if degree < 1:
+        raise ValueError(f"values must be (channel, degree + 1) with a degree of at least 1, got {tuple(values.shape)}")
     if kind == "chebyshev":
-        return basis_of(Basis(values.shape[-1] - 1, "none", parameters="coefficients"))
-    return basis_of(Basis(values.shape[-1] - 1, kind, nodes, interval_of((left, right))))
+        return basis_of(Basis(degree, "none", parameters="coefficients"))
+    count = regression_nodes_of(nodes, degree) if kind == "regression" else 2
+    return basis_of(Basis(degree, tails_of(kind), count, interval_of((left, right))))
 
 
 @torch.library.custom_op("chebact::evaluate", mutates_args=())
@@ -27,7 +34,7 @@ def evaluate(
     x: Tensor, values: Tensor, kind: str, nodes: int, left: float, right: float, channel_dim: int, replicated: bool
 ) -> Tensor:
     """sigma(x; values) of that kind, in the shape, type and memory format of x."""
-    return kernels.evaluate(x, values, _basis(values, kind, nodes, left, right), channel_dim, replicated)
+    return kernels.evaluate(x, values, basis_named(values, kind, nodes, left, right), channel_dim, replicated)
 
 
 @torch.library.custom_op("chebact::gradients", mutates_args=())
@@ -43,7 +50,7 @@ def gradients(
     replicated: bool,
 ) -> tuple[Tensor, Tensor]:
     """The gradients of x and of the values."""
-    return kernels.gradients(x, grad, values, _basis(values, kind, nodes, left, right), channel_dim, replicated)
+    return kernels.gradients(x, grad, values, basis_named(values, kind, nodes, left, right), channel_dim, replicated)
 
 
 @evaluate.register_fake
@@ -79,3 +86,9 @@ def _backward(ctx: Any, grad: Tensor) -> Any:
 
 
 evaluate.register_autograd(_backward, setup_context=_keep)
+
+
+def in_plain_torch(x: Tensor, values: Tensor, basis: Basis, axis: int, replicated: bool) -> Tensor:
+    """The formula in operations that torch.export, ONNX and tensor subclasses understand, for autograd to go through."""
+    dtype = torch.promote_types(torch.promote_types(x.dtype, values.dtype), torch.float32)
+    return differentiable(x.to(dtype), broadcast(x, values.to(dtype), axis, replicated), basis).to(x.dtype)

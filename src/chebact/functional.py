@@ -6,37 +6,39 @@ from functools import lru_cache
 from typing import Any, Literal
 
 import torch
-from torch._C._functorch import TransformType
-from torch._functorch.pyfunctorch import retrieve_all_functorch_interpreters
-from torch.autograd import forward_ad
+from torch import fx, nn
+from torch.overrides import handle_torch_function
 
-from chebact import compiled
-from chebact.autograd import OWN_TYPES, evaluate, is_batched, record
+from chebact.autograd import evaluate, record
 from chebact.basis import Basis, basis_of
-from chebact.checks import Interval, degree_of, float_tensor, interval_of, regression_nodes_of, tails_of
+from chebact.channels import describe_axes, find_axis
+from chebact.checks import FLOATS, Interval, Tails, degree_of, float_tensor, interval_of, regression_nodes_of, tails_of
+from chebact.compiled import in_plain_torch
 from chebact.kernels import evaluate as run_kernel
 from chebact.kernels import plan_for
-from chebact.kernels.reference import broadcast, differentiable
+from chebact.torch_modes import OWN_TYPES, Mode, find_mode, in_forward_mode, transforms_active
+from chebact.watchers import notify, watched
 
-_REAL = frozenset((torch.float64, torch.float32, torch.bfloat16, torch.float16))
-_MODES = torch._C._TorchDispatchModeKey
-_PRE_DISPATCH = torch._C.DispatchKey.PreDispatch
+__all__ = ["chebyshev_lagrange", "weighted_chebyshev"]
+
+_REAL = frozenset(FLOATS)
+_PLAIN, _RECORDED, _TRANSFORMED, _FORMULA, _GRAPH = Mode
 
 
 def chebyshev_lagrange(
     x: torch.Tensor,
-    values: torch.Tensor,
+    heights: torch.Tensor,
     *,
-    tails: str = "extrapolate",
+    tails: Tails = "extrapolate",
     regression_nodes: int = 2,
     channel_dim: int = 1,
     interval: Interval = (-1.0, 1.0),
 ) -> torch.Tensor:
-    """The learned polynomial a channel, with straight tails outside the interval.
+    """The learned polynomial per channel, with straight tails outside the interval.
 
-    x is of any shape with a channel axis at `channel_dim` (an x of one axis is all channels). `values` are the heights
-    at the nodes, from the right end to the left: (channel, degree + 1), or (1, degree + 1) for one shape that all
-    elements share. With a replica axis on both, x is (replica, ...) and values (replica, channel, degree + 1); then
+    x is of any shape with a channel axis at `channel_dim` (an x of one axis is all channels). `heights` are those at
+    the nodes, from the right end to the left: (channel, degree + 1), or (1, degree + 1) for one shape that all
+    elements share. With a replica axis on both, x is (replica, ...) and heights (replica, channel, degree + 1); then
     `channel_dim` counts the axes of one replica. The result has the shape, type and memory format of x.
 
     >>> x = torch.tensor([[-2.0, 0.5], [0.0, 3.0]])
@@ -45,22 +47,26 @@ def chebyshev_lagrange(
     tensor([[-2.0000,  0.7500],
             [ 0.0000,  2.0000]])
     """
-    check_tensors(x, values, "values")
-    if torch.compiler.is_compiling() and not torch.compiler.is_exporting() and forward_ad._current_level < 0:
-        # in a graph under construction the interval may have no value yet
-        axis = channel_axis(x, values, channel_dim, values.dim() == 3, "values")
-        count = regression_nodes_of(regression_nodes, values.shape[-1] - 1) if tails == "regression" else 2
-        return _in_graph(x, values, tails_of(tails), count, interval, axis)
-    basis = make_basis(values.shape[-1] - 1, tails, regression_nodes, interval)
-    return apply_basis(x, values, basis, channel_dim, "values")
+    if isinstance(x, fx.Proxy):  # one call in the graph of torch.fx.symbolic_trace
+        choices = {"tails": tails, "regression_nodes": regression_nodes, "channel_dim": channel_dim}
+        return handle_torch_function(chebyshev_lagrange, (x,), x, heights, interval=interval, **choices)
+    check_tensors(x, heights, "heights")
+    if torch.compiler.is_compiling():  # in a graph under construction the interval may have no value yet
+        axis = channel_axis(x, heights, channel_dim, "heights")
+        count = regression_nodes_of(regression_nodes, heights.shape[-1] - 1) if tails == "regression" else 2
+        return _in_graph(x, heights, tails_of(tails), count, interval, axis)
+    basis = make_basis(heights.shape[-1] - 1, tails, regression_nodes, interval)
+    return apply_basis(x, heights, basis, channel_dim, "heights")
 
 
 def weighted_chebyshev(x: torch.Tensor, weights: torch.Tensor, *, channel_dim: int = 1) -> torch.Tensor:
-    """sum_k w_k T_k(x) a channel, for any real x; `weights` are (channel, degree + 1), shapes as above.
+    """sum_k w_k T_k(x) per channel, for any real x; `weights` are (channel, degree + 1), shapes as above.
 
     >>> weighted_chebyshev(torch.tensor([[2.0]]), torch.tensor([[0.0, 0.0, 1.0]]))  # T_2(2)
     tensor([[7.]])
     """
+    if isinstance(x, fx.Proxy):
+        return handle_torch_function(weighted_chebyshev, (x,), x, weights, channel_dim=channel_dim)
     check_tensors(x, weights, "weights")  # the degree is read off their shape
     return apply_basis(x, weights, chebyshev_basis(weights.shape[-1] - 1), channel_dim, "weights")
 
@@ -98,134 +104,120 @@ def _shared_basis(degree: Any, tails: Any, regression_nodes: Any, interval: Any)
 
 def apply_basis(
     x: torch.Tensor,
-    values: torch.Tensor,
+    heights: torch.Tensor,
     basis: Basis,
     channel_dim: int,
-    name: Literal["values", "weights"],
+    name: Literal["heights", "weights"],
     *,
     inplace: bool = False,
+    owner: nn.Module | None = None,
 ) -> torch.Tensor:
-    """sum_j values_j phi_j(x), after all checks; `channel_dim` counts the axes of one replica."""
-    if torch.compiler.is_compiling():
-        return _while_compiling(x, values, basis, channel_dim, name)
-    # torch.jit.trace and make_fx write down what is called, and a kernel writes to memory behind their backs
-    traced = (
-        torch._C._get_tracing_state() is not None
-        or torch._C._dispatch_tls_is_dispatch_key_included(_PRE_DISPATCH)
-        or (torch._C._len_torch_dispatch_stack() > 0 and _has_tracing_mode())
-    )
-    own = type(x) in OWN_TYPES and type(values) in OWN_TYPES
-    transformed = torch._C._are_functorch_transforms_active() or forward_ad._current_level >= 0
-    transformed = transformed or (own and (is_batched(x) or is_batched(values)))
-    recorded = own and torch.is_grad_enabled() and (x.requires_grad or values.requires_grad)
-    if own and not traced and not transformed and type(channel_dim) is int:
-        replicated = values.dim() == 3
-        axis = channel_dim + (x.dim() if channel_dim < 0 else replicated)
-        plan = plan_for(x, values, basis, axis)
-        if plan is not None:  # then an earlier call has passed the checks
-            if recorded:
-                return record(x, values, basis, axis, replicated, plan)  # type: ignore[no-any-return]
-            return run_kernel(x, values, basis, axis, replicated, inplace=inplace, plan=plan)
-    check_tensors(x, values, name)
-    replicated = values.dim() == 3
-    axis = channel_axis(x, values, channel_dim, replicated, name)
-    if traced or not own or (transformed and _beyond_functions()):
-        return _in_plain_torch(x, values, basis, axis, replicated)
-    if transformed or recorded:
-        return evaluate(x, values, basis, axis, replicated)
-    return run_kernel(x, values, basis, axis, replicated, inplace=inplace)
+    """sum_j heights_j phi_j(x), after all checks; `channel_dim` counts the axes of one replica.
 
-
-def _while_compiling(x: torch.Tensor, values: torch.Tensor, basis: Basis, channel_dim: int, name: str) -> torch.Tensor:
-    """For the graph that torch.compile or torch.export writes down."""
-    check_tensors(x, values, name)
-    replicated = values.dim() == 3
-    axis = channel_axis(x, values, channel_dim, replicated, name)
-    if torch.compiler.is_exporting() or type(x) not in OWN_TYPES or forward_ad._current_level >= 0:
-        # a registered operator has no forward derivative, and torch takes it for zero
-        return _in_plain_torch(x, values, basis, axis, replicated)
-    kind = basis.tails if basis.parameters == "values" else "chebyshev"
-    return _in_graph(x, values, kind, basis.regression_nodes, basis.interval, axis)
+    `owner` is the module that is called, for those who watch its inputs.
+    """
+    mode = find_mode(x, heights)
+    plan = None
+    if (mode is _RECORDED or mode is _PLAIN) and type(channel_dim) is int:
+        replicated = heights.dim() == 3
+        axis = find_axis(x.dim(), channel_dim, replicated)
+        if axis is not None:
+            plan = plan_for(x, heights, basis, axis)
+    if plan is None:  # else an earlier call has passed the checks
+        axis = check_call(x, heights, basis, channel_dim, name)
+        replicated = heights.dim() == 3
+    assert axis is not None
+    if mode is _GRAPH:
+        kind = basis.tails if basis.parameters == "values" else "chebyshev"
+        return _in_graph(x, heights, kind, basis.regression_nodes, basis.interval, axis)
+    if watched and owner is not None and not transforms_active():
+        notify(owner, x)
+    if mode is _RECORDED:
+        return record(x, heights, basis, axis, replicated, plan)  # type: ignore[no-any-return]
+    if mode is _PLAIN:
+        return run_kernel(x, heights, basis, axis, replicated, inplace=inplace, plan=plan)
+    if mode is _TRANSFORMED:
+        return evaluate(x, heights, basis, axis, replicated)
+    return in_plain_torch(x, heights, basis, axis, replicated)
 
 
 def _in_graph(
-    x: torch.Tensor, values: torch.Tensor, kind: str, nodes: int, interval: Interval, axis: int
+    x: torch.Tensor, heights: torch.Tensor, kind: str, nodes: int, interval: Interval, axis: int
 ) -> torch.Tensor:
     """One call in the graph of torch.compile."""
+    from chebact.graph_calls import call_in_graph  # loads the compiler, which is at work here
+
     left, right = interval
-    result: torch.Tensor = compiled.evaluate(x, values, kind, nodes, left, right, axis, values.dim() == 3)
+    strange = type(x) not in OWN_TYPES or type(heights) not in OWN_TYPES
+    by_formula = strange or in_forward_mode()  # an operator has no forward derivative, and torch takes it for zero
+    place = (axis, heights.dim() == 3, by_formula)
+    result: torch.Tensor = call_in_graph(x, heights, kind, nodes, left, right, *place)
     return result
 
 
-def _has_tracing_mode() -> bool:
-    """Whether make_fx writes down what is called, or tensors are made that have no memory."""
-    return any(torch._C._get_dispatch_mode(mode) is not None for mode in (_MODES.PROXY, _MODES.FAKE, _MODES.FUNCTIONAL))
+def check_call(x: Any, heights: Any, basis: Basis, channel_dim: Any, name: str) -> int:
+    """The channel axis over all axes of x; a TypeError or ValueError where something does not fit."""
+    check_tensors(x, heights, name)
+    if heights.shape[-1] != basis.degree + 1:
+        raise ValueError(
+            f"{name} must have {basis.degree + 1} numbers per channel for degree {basis.degree}, "
+            f"got {heights.shape[-1]} in shape {tuple(heights.shape)}; build the activation with "
+            f"degree={heights.shape[-1] - 1}, or give it {name} of its own degree"
+        )
+    return channel_axis(x, heights, channel_dim, name)
 
 
-def _beyond_functions() -> bool:
-    """Whether torch.func does what torch's own Function does not serve.
-
-    That is `functionalize`, which it refuses, and a forward derivative of a forward derivative, where it gives zeros.
-    """
-    under_way = [level.key() for level in retrieve_all_functorch_interpreters()]
-    return TransformType.Functionalize in under_way or under_way.count(TransformType.Jvp) > 1
-
-
-def check_tensors(x: Any, values: Any, name: str) -> None:
-    """Both are real floating-point tensors on one device, and `values` have two or three axes."""
+def check_tensors(x: Any, heights: Any, name: str) -> None:
+    """Both are real dense floating-point tensors on one device, and `heights` have two or three axes."""
     if (
         type(x) in OWN_TYPES
-        and type(values) in OWN_TYPES
+        and type(heights) in OWN_TYPES
         and x.dtype in _REAL
-        and values.dtype in _REAL
-        and x.device == values.device
-        and x.layout == torch.strided
-        and values.dim() in (2, 3)
-        and values.shape[-1] > 1
+        and heights.dtype in _REAL
+        and x.device == heights.device
+        and x.layout == heights.layout == torch.strided
+        and not x.is_nested
+        and not heights.is_nested
+        and heights.dim() in (2, 3)
+        and heights.shape[-1] > 1
+        and heights.shape[-2] > 0
     ):
         return
-    for label, tensor in (("x", x), (name, values)):
+    for label, tensor in (("x", x), (name, heights)):
         float_tensor(label, tensor)
-    if x.device != values.device:
-        raise ValueError(f"x and {name} must be on one device, but x is on {x.device} and {name} on {values.device}")
-    if values.dim() not in (2, 3) or values.shape[-1] < 2:
+    if x.device != heights.device:
         raise ValueError(
-            f"{name} must be (channel, degree + 1) or (replica, channel, degree + 1), "
-            f"but shape {tuple(values.shape)} came"
+            f"x and {name} must be on one device, got x on {x.device} and {name} on {heights.device}; move one of them "
+            "with .to(device)"
+        )
+    if heights.dim() not in (2, 3) or heights.shape[-1] < 2 or heights.shape[-2] < 1:
+        raise ValueError(
+            f"{name} must be (channel, degree + 1) or (replica, channel, degree + 1) with a degree and a channel of at "
+            f"least 1, got shape {tuple(heights.shape)}"
         )
 
 
-def channel_axis(x: torch.Tensor, values: torch.Tensor, channel_dim: Any, replicated: bool, name: str) -> int:
-    """Where the channels of x are, counted over all its axes; ValueError where x and values do not fit."""
+def channel_axis(x: torch.Tensor, heights: torch.Tensor, channel_dim: Any, name: str) -> int:
+    """Where the channels of x are, counted over all its axes; ValueError where x and heights do not fit."""
     if type(channel_dim) is not int:
-        raise TypeError(f"channel_dim must be a whole number, but {type(channel_dim).__name__} {channel_dim!r} came")
-    first = 1 if replicated else 0
-    if replicated and (x.dim() == 0 or x.shape[0] != values.shape[0]):
+        raise TypeError(f"channel_dim must be an integer, got {channel_dim!r} ({type(channel_dim).__name__})")
+    replicated, rows, shape = heights.dim() == 3, heights.shape[-2], tuple(x.shape)
+    if replicated and (not shape or shape[0] != heights.shape[0]):
         raise ValueError(
-            f"{name} hold {values.shape[0]} replicas, so x must begin with an axis of that length, "
-            f"but x of shape {tuple(x.shape)} came"
+            f"x must begin with an axis of {heights.shape[0]}, since {name} hold {heights.shape[0]} replicas, "
+            f"got shape {shape}"
         )
-    rank, rows = x.dim() - first, values.shape[-2]
-    if rows == 1 and rank == 0:
-        return first
-    axis = 0 if rank == 1 and channel_dim in (-1, 0, 1) else channel_dim
-    if not -rank <= axis < rank:
-        if rows == 1:
-            return first
+    axis = find_axis(len(shape), channel_dim, replicated)
+    if rows == 1:
+        return int(replicated) if axis is None else axis
+    if axis is None:
         raise ValueError(
-            f"channel_dim must name one of the {rank} axes{' after the replica axis' if replicated else ''} "
-            f"of x of shape {tuple(x.shape)}, but {channel_dim} came"
+            f"channel_dim must name one of the {len(shape) - replicated} axes"
+            f"{' after the replica axis' if replicated else ''} of x of shape {shape}, got {channel_dim}"
         )
-    axis = first + axis % rank
-    if rows != 1 and x.shape[axis] != rows:
+    if shape[axis] != rows:
         raise ValueError(
-            f"{name} of shape {tuple(values.shape)} are for {rows} channels, "
-            f"but x of shape {tuple(x.shape)} has {x.shape[axis]} at axis {axis}"
+            f"x must have {rows} channels at axis {axis}, since {name} have the shape {tuple(heights.shape)}, "
+            f"got {shape[axis]} in shape {shape}{describe_axes(shape, rows, replicated)}"
         )
     return axis
-
-
-def _in_plain_torch(x: torch.Tensor, values: torch.Tensor, basis: Basis, axis: int, replicated: bool) -> torch.Tensor:
-    """The formula in operations that torch.export, ONNX and tensor subclasses understand."""
-    dtype = torch.promote_types(torch.promote_types(x.dtype, values.dtype), torch.float32)
-    return differentiable(x.to(dtype), broadcast(x, values.to(dtype), axis, replicated), basis).to(x.dtype)

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn.parameter import is_lazy
 
-from chebact.activations import ChebyshevLagrange, _LearnedShape
+from chebact.activations import ChebyshevLagrange
+from chebact.channels import find_axis
 from chebact.checks import whole_number
 from chebact.functional import apply_basis
-from chebact.nodes import nodes
+from chebact.learned import LearnedActivation
+from chebact.node_positions import nodes
 from chebact.recording import InputSample, record_inputs
 
 if TYPE_CHECKING:
@@ -137,10 +138,10 @@ def _channels_of(module: Any, channels: Any) -> tuple[int | None, list[int]]:
     if not isinstance(module, nn.Module):
         raise TypeError(f"module must be a torch.nn.Module, but {type(module).__name__} came")
     count = None
-    if isinstance(module, _LearnedShape):
-        if is_lazy(module.values):
+    if isinstance(module, LearnedActivation):
+        if not module.is_materialized:
             raise ValueError("the number of channels is not known yet: call the module once, or give channels")
-        count = module.channels or int(module.values.shape[-2])
+        count = module.channels or int(module.learned.shape[-2])
     asked = list(channels) if isinstance(channels, Iterable) else [channels]
     if not asked:
         raise ValueError("channels must name one channel at least, but an empty list came")
@@ -161,7 +162,8 @@ def _sample(module: nn.Module, inputs: Tensor | InputSample, replica: int, count
     if x.dim() < 2:
         x = x.reshape(-1, 1) if count in (None, 1) else x.reshape(1, -1)
     elif x.dim() > 2:
-        x = x.movedim(getattr(module, "channel_dim", 1), -1).flatten(0, -2)
+        axis = find_axis(x.dim(), getattr(module, "channel_dim", 1), False)
+        x = x.movedim(-1 if axis is None else axis, -1).flatten(0, -2)
     if count is not None and x.shape[1] != count:
         raise ValueError(f"inputs must have {count} channels like the module, but {x.shape[1]} came")
     return x
@@ -173,14 +175,14 @@ def _range(module: nn.Module, sample: Tensor | None) -> tuple[float, float]:
     if sample is not None and sample.isfinite().any():
         finite = sample[sample.isfinite()]
         ends += [float(finite.min()), float(finite.max())]
-    left, right = module.basis.interval if isinstance(module, _LearnedShape) else (-1.0, 1.0)
+    left, right = module.basis.interval if isinstance(module, LearnedActivation) else (-1.0, 1.0)
     margin = MARGIN * (right - left) / 2
     return min([left - margin, *ends]), max([right + margin, *ends])
 
 
-def _row(module: _LearnedShape, channel: int, replica: int) -> Tensor:
+def _row(module: LearnedActivation, channel: int, replica: int) -> Tensor:
     """The parameters of one channel, in float64 on the CPU: (degree + 1,)."""
-    rows = module.values.detach().cpu().double()
+    rows = module.learned.detach().cpu().double()
     rows = rows if module.replicas is None else rows[replica]
     return rows[channel * rows.shape[0] // (module.channels or rows.shape[0])]
 
@@ -188,9 +190,9 @@ def _row(module: _LearnedShape, channel: int, replica: int) -> Tensor:
 @torch.no_grad()
 def _curves(module: nn.Module, x: Tensor, channels: list[int], replica: int) -> Tensor:
     """The curves of the channels at x: (points, channel)."""
-    if isinstance(module, _LearnedShape):
+    if isinstance(module, LearnedActivation):
         values = torch.stack([_row(module, channel, replica) for channel in channels])
-        return apply_basis(x.unsqueeze(1).repeat(1, len(channels)), values, module.basis, 1, "values")
+        return apply_basis(x.unsqueeze(1).repeat(1, len(channels)), values, module.basis, 1, "heights")
     y = module(x.float().unsqueeze(1))
     if not isinstance(y, Tensor) or y.shape != (POINTS, 1):
         raise ValueError(f"{type(module).__name__} does not work element by element, so it has no curve to draw")

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.modules.module import register_module_forward_pre_hook
+from torch.nn.parameter import is_lazy
 
-from chebact.activations import _LearnedShape
+from chebact.channels import find_axis
 from chebact.checks import Interval, interval_of, whole_number
+from chebact.learned import LearnedActivation
+from chebact.torch_modes import transforms_active
+from chebact.watchers import Watcher, unwatch, watch
 
-__all__ = ["InputSample", "record_inputs"]
+__all__ = ["InputSample", "ShareOutside", "materialize", "record_inputs", "share_outside"]
 
 SLOTS = 16  # calls that a sample is kept of
 
@@ -63,11 +69,13 @@ class InputSample:
         """A copy of x at so many random positions, or at all where it has no more: (rows, channel), replicas first."""
         x = x.detach()
         first = 1 if self.replicated else 0
-        if x.dim() == 2 and not first and self.channel_dim in (1, -1) and x.shape[0] <= self._rows:
+        axis = find_axis(x.dim(), self.channel_dim, self.replicated)
+        if axis is None:  # one shape for all elements: any axis will do for its channels
+            axis = x.dim() - 1
+        if x.dim() == 2 and not first and axis == 1 and x.shape[0] <= self._rows:
             return x.clone()
         if x.dim() - first < 2:
-            x = x.unsqueeze(first)
-        axis = self.channel_dim + (first if self.channel_dim >= 0 else x.dim())
+            x, axis = x.unsqueeze(first), first + 1
         if x.numel() // max(1, x.shape[axis] * (x.shape[0] if first else 1)) <= self._rows:
             rows = x.movedim(axis, -1)
             return rows.reshape(*rows.shape[:first], -1, rows.shape[-1]).clone()
@@ -107,10 +115,9 @@ def record_inputs(
     >>> inputs["1"].points.shape, inputs["1"].outside((-1.0, 1.0))
     (torch.Size([100, 4]), tensor([0., 0., 0., 0.]))
     """
-    if not isinstance(model, nn.Module):
-        raise TypeError(f"model must be a torch.nn.Module, but {type(model).__name__} came")
+    _check_model(model)
     whole_number("points", points, least=1)
-    kinds = modules or (_LearnedShape,)
+    kinds = modules or (LearnedActivation,)
     found = {name: part for name, part in model.named_modules() if isinstance(part, kinds)}
     if not found:
         wanted = ", ".join(kind.__name__ for kind in modules) or "learned activation (ChebyshevLagrange)"
@@ -119,31 +126,118 @@ def record_inputs(
         name: InputSample(getattr(part, "channel_dim", 1), getattr(part, "replicas", None) is not None, points, seed)
         for name, part in found.items()
     }
-    before = {name: vars(part).get("forward") for name, part in found.items()}
-    for (
-        name,
-        part,
-    ) in found.items():  # a hook of torch's would do, but costs a module 12 us a call, a quarter of its own
-        vars(part)["forward"] = _seen(part.forward, samples[name])
-    try:
+    watchers = {part: _make_watcher(samples[name]) for name, part in found.items()}
+    strangers = {id(part): watcher for part, watcher in watchers.items() if not _tells(part)}
+    with ExitStack() as stack:
+        for part, watcher in watchers.items():
+            if id(part) not in strangers:
+                watch(part, watcher)
+                stack.callback(unwatch, part, watcher)
+        if strangers:
+            stack.callback(register_module_forward_pre_hook(_Herald(strangers)).remove)
         yield samples
+
+
+def _tells(module: nn.Module) -> bool:
+    """Whether a module tells its watchers itself."""
+    own = isinstance(module, LearnedActivation) and type(module).forward is LearnedActivation.forward
+    return own and "forward" not in vars(module)
+
+
+def _make_watcher(sample: InputSample) -> Watcher:
+    def look(x: Tensor) -> None:
+        if isinstance(x, Tensor) and x.dim():
+            sample.take_(x)
+
+    return look
+
+
+class _Herald:
+    """Shows the inputs of modules that are not chebact's own; torch calls it for every module of the process.
+
+    A hook on the module itself would go along into every copy of it.
+    """
+
+    def __init__(self, watchers: dict[int, Watcher]) -> None:
+        self._watchers = watchers
+
+    def __call__(self, module: nn.Module, inputs: tuple[Any, ...]) -> None:
+        watcher = self._watchers.get(id(module))
+        if watcher is not None and inputs and not (torch.compiler.is_compiling() or transforms_active()):
+            watcher(inputs[0])
+
+
+def materialize(model: nn.Module, example: Any) -> nn.Module:
+    """Run a model once, so that every lazy width is known; returns the model.
+
+    Then its parameters can be counted, averaged, distributed and given to an optimizer. `example` is an input, or a
+    tuple of inputs. Nothing else changes: the run is in evaluation mode and without derivatives.
+
+    >>> from chebact import ChebyshevLagrange
+    >>> model = nn.Sequential(nn.Linear(8, 4), ChebyshevLagrange(), nn.Linear(4, 1))
+    >>> sum(p.numel() for p in materialize(model, torch.zeros(1, 8)).parameters())
+    57
+    """
+    _check_model(model)
+    _run(model, example)
+    lazy = [name for name, parameter in model.named_parameters() if is_lazy(parameter)]
+    if lazy:
+        raise ValueError(f"example must reach every lazy module, got none to {', '.join(lazy)}; pass another example")
+    return model
+
+
+@dataclass(frozen=True)
+class ShareOutside:
+    """The share of inputs outside the interval: `total` over all learned activations, and each by its name."""
+
+    total: float
+    by_activation: dict[str, float]
+
+    def __float__(self) -> float:
+        return self.total
+
+
+def share_outside(model: nn.Module, data: Any, *, points: int = 2048, seed: int = 0) -> ShareOutside:
+    """Which share of the inputs of the learned activations lies outside their intervals, on the straight lines.
+
+    `data` is an input, or a tuple of inputs; the model runs once, in evaluation mode and without derivatives. `total`
+    is the mean over the activations, each weighted by its channels; activations that were not reached are left out.
+
+    >>> from chebact import ChebyshevLagrange
+    >>> model = nn.Sequential(ChebyshevLagrange(2), ChebyshevLagrange(2, init="gelu"))
+    >>> share = share_outside(model, torch.tensor([[0.5, 2.0], [-3.0, 0.0]]))
+    >>> share.total, share.by_activation
+    (0.25, {'0': 0.5, '1': 0.0})
+    """
+    with record_inputs(model, points=points, seed=seed) as samples:
+        _run(model, data)
+    parts = dict(model.named_modules())
+    shares, weights = {}, []
+    for name, sample in samples.items():
+        if sample.calls:
+            part = parts[name]
+            assert isinstance(part, LearnedActivation)
+            outside = sample.outside(part.basis.interval)
+            shares[name] = float(outside.mean())
+            weights.append(outside.numel())
+    if not shares:
+        raise ValueError("data must reach a learned activation of the model, got none that did")
+    total = sum(share * weight for share, weight in zip(shares.values(), weights, strict=True)) / sum(weights)
+    return ShareOutside(total, shares)
+
+
+@torch.no_grad()
+def _run(model: nn.Module, example: Any) -> None:
+    """One forward pass in evaluation mode; every module's own mode comes back."""
+    modes = [(part, part.training) for part in model.modules()]
+    model.eval()
+    try:
+        model(*example) if isinstance(example, tuple) else model(example)
     finally:
-        for name, part in found.items():
-            own = before[name]
-            if own is None:
-                del vars(part)["forward"]
-            else:
-                vars(part)["forward"] = own
+        for part, training in modes:
+            part.training = training
 
 
-def _seen(forward: Callable[..., Any], sample: InputSample) -> Callable[..., Any]:
-    """The same forward, whose input the sample looks at first."""
-
-    def recorded(*inputs: Any, **more: Any) -> Any:
-        if not (torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active()):
-            x = inputs[0] if inputs else None
-            if isinstance(x, Tensor) and x.dim():
-                sample.take_(x)
-        return forward(*inputs, **more)
-
-    return recorded
+def _check_model(model: Any) -> None:
+    if not isinstance(model, nn.Module):
+        raise TypeError(f"model must be a torch.nn.Module, got {type(model).__name__}")

@@ -22,9 +22,9 @@ def same(x):
 
 CASES = [
     (lambda: ChebyshevLagrange(3)(torch.zeros(2, 5)), ValueError, ["3 channels", "(2, 5)", "5"]),
-    (lambda: ChebyshevLagrange(1)(torch.zeros(2, 5)), ValueError, ["channels = 1", "(2, 5)"]),
-    (lambda: ChebyshevLagrange(3, groups=1)(torch.zeros(2, 5)), ValueError, ["channels = 3", "(2, 5)"]),
-    (lambda: WeightedChebyshev(3, groups=1)(torch.zeros(2, 5)), ValueError, ["channels = 3", "(2, 5)"]),
+    (lambda: ChebyshevLagrange(1)(torch.zeros(2, 5)), ValueError, ["channels=1", "(2, 5)"]),
+    (lambda: ChebyshevLagrange(3, groups=1)(torch.zeros(2, 5)), ValueError, ["channels=3", "(2, 5)"]),
+    (lambda: WeightedChebyshev(3, groups=1)(torch.zeros(2, 5)), ValueError, ["channels=3", "(2, 5)"]),
     (lambda: PrototypeSimilarity(3)(torch.zeros(2, 5)), ValueError, ["3", "(2, 5)"]),
     (lambda: ChebyshevLagrange(3)(torch.tensor(1.0)), ValueError, ["channel_dim", "()"]),
     (lambda: ChebyshevLagrange()(torch.tensor(1.0)), ValueError, ["channel_dim", "()"]),
@@ -60,13 +60,13 @@ CASES = [
     (lambda: ChebyshevLagrange(3).to_formula(3), ValueError, ["channel", "3", "2"]),
     (lambda: ChebyshevLagrange(3, inplace=1), TypeError, ["inplace", "1", "True or False"]),
     (lambda: ChebyshevLagrange(3, dtype=torch.int32), TypeError, ["dtype", "int32", "float32"]),
-    (lambda: ChebyshevLagrange(3)(torch.zeros(2, 3, device="meta")), ValueError, ["x", "values", "meta", "cpu"]),
-    (lambda: chebyshev_lagrange(X.to("meta"), VALUES), ValueError, ["x", "values", "meta", "cpu"]),
+    (lambda: ChebyshevLagrange(3)(torch.zeros(2, 3, device="meta")), ValueError, ["x", "heights", "meta", "cpu"]),
+    (lambda: chebyshev_lagrange(X.to("meta"), VALUES), ValueError, ["x", "heights", "meta", "cpu"]),
     (lambda: chebact.polynomial(X.to("meta"), VALUES[0]), ValueError, ["x", "values", "meta", "cpu"]),
     (lambda: chebyshev_lagrange(X.to_sparse(), VALUES), TypeError, ["x", "sparse", "dense"]),
-    (lambda: chebyshev_lagrange(X, torch.zeros(6, 1)), ValueError, ["values", "(6, 1)", "degree"]),
-    (lambda: chebyshev_lagrange(X, torch.zeros(5, 4)), ValueError, ["values", "(5, 4)", "(2, 6)"]),
-    (lambda: chebyshev_lagrange(X, torch.zeros(3, 6, 4)), ValueError, ["values", "3 replicas", "(2, 6)"]),
+    (lambda: chebyshev_lagrange(X, torch.zeros(6, 1)), ValueError, ["heights", "(6, 1)", "degree"]),
+    (lambda: chebyshev_lagrange(X, torch.zeros(5, 4)), ValueError, ["heights", "(5, 4)", "(2, 6)"]),
+    (lambda: chebyshev_lagrange(X, torch.zeros(3, 6, 4)), ValueError, ["heights", "3 replicas", "(2, 6)"]),
     (lambda: chebact.end_slopes(VALUES, tails="none"), ValueError, ["tails", "none"]),
     (lambda: chebact.make_activation("mish", 3), ValueError, ["name", "'mish'", "cl-extrapolate"]),
     (lambda: chebact.register_activation("relu", nn.ReLU), ValueError, ["relu", "replace"]),
@@ -133,7 +133,7 @@ TARGETS = [
         {"channels": 6, "degree": 3},
         {
             "channels": GIVEN, "degree": COUNTS, "tails": TEXTS, "interval": INTERVALS, "init": SHAPES,
-            "groups": [*GIVEN, 4, 5, 12], "channel_dim": CHANNEL_DIMS,
+            "groups": [*GIVEN, 4, 5, 12], "channel_dim": CHANNEL_DIMS[1:],
             "inplace": [None, 0, 1, "yes", []], "replicas": GIVEN, "dtype": TYPES,
         },
     ),
@@ -145,7 +145,7 @@ TARGETS = [
     (
         lambda **k: WeightedChebyshev(k.pop("channels"), **k),
         {"channels": 6},
-        {"channels": GIVEN, "degree": COUNTS, "channel_dim": CHANNEL_DIMS, "dtype": TYPES},
+        {"channels": GIVEN, "degree": COUNTS, "channel_dim": CHANNEL_DIMS[1:], "dtype": TYPES},
     ),
     (
         lambda **k: PrototypeSimilarity(k.pop("channels"), **k),
@@ -153,10 +153,10 @@ TARGETS = [
         {"channels": COUNTS, "channel_dim": CHANNEL_DIMS, "replicas": GIVEN, "dtype": TYPES},
     ),
     (
-        lambda **k: chebyshev_lagrange(k.pop("x"), k.pop("values"), **k),
-        {"x": X, "values": VALUES},
+        lambda **k: chebyshev_lagrange(k.pop("x"), k.pop("heights"), **k),
+        {"x": X, "heights": VALUES},
         {
-            "x": SHAPED, "values": HEIGHTS, "tails": TEXTS, "interval": INTERVALS,
+            "x": SHAPED, "heights": HEIGHTS, "tails": TEXTS, "interval": INTERVALS,
             "channel_dim": [*CHANNEL_DIMS, *AXES],
         },
     ),

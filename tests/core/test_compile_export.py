@@ -105,7 +105,7 @@ def test_compiled_strides_and_values_are_eager_s(layout):
     values = drawn(3, 4, 4, seed=1) if replicated else drawn(4, 4, seed=1)
     layer = chebact.ChebyshevLagrange(4, replicas=3 if replicated else None)
     with torch.no_grad():
-        layer.values.copy_(values)
+        layer.heights.copy_(values)
     got, wanted = compiled_with(layer)[0](x), layer(x)
     assert got.stride() == wanted.stride()
     assert torch.equal(got, wanted)
@@ -115,7 +115,7 @@ def test_forward_mode_inside_compiled_code_is_right_or_raises():
     values, x, t = drawn(4, 4, seed=1), drawn(5, 4), drawn(5, 4, seed=2)
     layer = chebact.ChebyshevLagrange(4)
     with torch.no_grad():
-        layer.values.copy_(values)
+        layer.heights.copy_(values)
     wanted = torch.func.jvp(layer, (x,), (t,))
     try:
         got = torch.compile(lambda x, t: torch.func.jvp(layer, (x,), (t,)), fullgraph=True, backend="aot_eager")(x, t)
@@ -207,7 +207,7 @@ def test_traces_hold_the_formula(degree, grad):
     with torch.set_grad_enabled(grad), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         torch.testing.assert_close(torch.jit.trace(layer, (x,))(other), layer(other), rtol=1e-5, atol=1e-5)
-    values = layer.values.detach()
+    values = layer.heights.detach()
     for early in (False, True):
         graph = make_fx(lambda x: chebyshev_lagrange(x, values), pre_dispatch=early)(x)
         torch.testing.assert_close(graph(other), chebyshev_lagrange(other, values), rtol=1e-5, atol=1e-5)
@@ -243,7 +243,7 @@ with chebact.kernels.use(sys.argv[1]):
             y = layer(x)
             y.sum().backward()
         again = chebact.ChebyshevLagrange(4, degree=degree, init="tanh")(x)
-        assert y.device.type == layer.values.grad.device.type == "cpu"
+        assert y.device.type == layer.heights.grad.device.type == "cpu"
         assert torch.equal(y, again)
 """
 

@@ -109,7 +109,7 @@ def test_any_rank_with_one_group_is_the_flat_result(shape, kernel):
         assert y.shape == x.shape
         assert torch.equal(y.reshape(-1), layer(x.reshape(-1)))
         y.sum().backward()
-        assert layer.values.grad.shape == (1, 4)
+        assert layer.heights.grad.shape == (1, 4)
 
 
 @pytest.mark.parametrize("degree", DEGREES)
@@ -153,12 +153,12 @@ def test_shared_values_a_replica(kernel):
 def test_groups_equal_explicit_repetition(groups, replicas, kernel):
     layer = chebact.ChebyshevLagrange(6, groups=groups, replicas=replicas)
     with torch.no_grad():
-        layer.values.copy_(drawn(*layer.values.shape))
+        layer.heights.copy_(drawn(*layer.heights.shape))
     x = drawn(*(() if replicas is None else (replicas,)), 5, 6, 3)
-    full = layer.values.detach().repeat_interleave(6 // groups, dim=-2).requires_grad_()
+    full = layer.heights.detach().repeat_interleave(6 // groups, dim=-2).requires_grad_()
     y, wanted = layer(x), chebyshev_lagrange(x, full)
     assert torch.equal(y, wanted)
     y.sum().backward()
     wanted.sum().backward()
     summed = full.grad.unflatten(-2, (groups, 6 // groups)).sum(-2)
-    torch.testing.assert_close(layer.values.grad, summed, rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(layer.heights.grad, summed, rtol=1e-5, atol=1e-5)

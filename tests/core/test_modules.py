@@ -12,10 +12,11 @@ import pytest
 import torch
 from torch import nn
 from torch.nn.parameter import is_lazy
+from torch.nn.utils import parametrizations, parametrize
 
 import chebact
 from chebact import ChebyshevLagrange, PrototypeSimilarity, WeightedChebyshev, make_activation
-from chebact.initial import INITIAL_SHAPES
+from chebact.initial import DEFAULT_INIT, INITIAL_SHAPES
 
 TRUTH = {
     "zeros": lambda x: 0.0,
@@ -40,12 +41,12 @@ def filled(module):
     return module
 
 
-def test_the_constructor_has_the_issue_s_arguments_and_defaults():
+def test_the_constructor_s_arguments_and_defaults():
     parameters = list(inspect.signature(ChebyshevLagrange).parameters.values())
     assert (parameters[0].name, parameters[0].default) == ("channels", None)
     wanted = {
-        "degree": 3, "tails": "extrapolate", "regression_nodes": 2, "init": "zeros", "groups": None, "channel_dim": 1,
-        "interval": (-1.0, 1.0), "inplace": False, "device": None, "dtype": None,
+        "degree": 3, "tails": "extrapolate", "regression_nodes": 2, "init": DEFAULT_INIT, "groups": None,
+        "channel_dim": None, "interval": (-1.0, 1.0), "inplace": False, "device": None, "dtype": None,
     }  # fmt: skip
     keywords = {p.name: p.default for p in parameters[1:] if p.kind is inspect.Parameter.KEYWORD_ONLY}
     assert {name: keywords[name] for name in wanted} == wanted
@@ -57,19 +58,19 @@ def test_named_shapes_are_python_s_math_at_the_nodes(name, interval):
     layer = ChebyshevLagrange(2, degree=9, init=name, interval=interval, dtype=torch.float64)
     places = chebact.nodes(9, interval=interval)
     wanted = [TRUTH[name](x) for x in places.tolist()]
-    numpy.testing.assert_allclose(layer.values.detach().numpy(), [wanted, wanted], rtol=1e-14, atol=1e-16)
-    assert torch.equal(layer(places.repeat(2, 1).T), layer.values.T)  # and the activation goes through them
+    numpy.testing.assert_allclose(layer.heights.detach().numpy(), [wanted, wanted], rtol=1e-14, atol=1e-16)
+    assert torch.equal(layer(places.repeat(2, 1).T), layer.heights.T)  # and the activation goes through them
 
 
 def test_callables_a_channel_fit_and_reset():
     layer = ChebyshevLagrange(3, degree=4, init=lambda x: torch.stack([x, x**2, torch.cos(x)]), dtype=torch.float64)
     x = chebact.nodes(4)
-    assert torch.equal(layer.values, torch.stack([x, x**2, torch.cos(x)]))
+    assert torch.equal(layer.heights, torch.stack([x, x**2, torch.cos(x)]))
     assert layer.fit_(torch.sin) is layer
-    assert torch.equal(layer.values, torch.sin(x).expand(3, 5))
-    assert layer.fit_("tanh").values.requires_grad
+    assert torch.equal(layer.heights, torch.sin(x).expand(3, 5))
+    assert layer.fit_("tanh").heights.requires_grad
     layer.reset_parameters()
-    assert torch.equal(layer.values[1], x**2)
+    assert torch.equal(layer.heights[1], x**2)
 
 
 @pytest.mark.parametrize("degree", [10, 40])
@@ -94,11 +95,11 @@ class Builder(nn.Module):
 @pytest.mark.parametrize("choices", [{}, {"inplace": True}, {"inplace": False}])
 def test_a_builder_may_pass_no_width(choices):
     net = Builder(ChebyshevLagrange, **choices)
-    assert is_lazy(net.act1.values)
+    assert is_lazy(net.act1.heights)
     net(drawn(2, 3, 8, 8)).sum().backward()
-    assert (net.act1.values.shape, net.act2.values.shape) == ((6, 4), (4, 4))
-    assert bool(net.act2.values.grad.any())
-    assert type(net.act1.values) is nn.Parameter
+    assert (net.act1.heights.shape, net.act2.heights.shape) == ((6, 4), (4, 4))
+    assert bool(net.act2.heights.grad.any())
+    assert type(net.act1.heights) is nn.Parameter
 
 
 @pytest.mark.parametrize("kind", [ChebyshevLagrange, WeightedChebyshev])
@@ -108,7 +109,7 @@ def test_a_builder_may_pass_no_width(choices):
         ({}, (2, 5), (5, 4)),
         ({}, (5,), (5, 4)),
         ({"channel_dim": -1}, (2, 3, 7), (7, 4)),
-        ({"groups": 2}, (2, 6, 3), (2, 4)),
+        ({"groups": 2, "channel_dim": 1}, (2, 6, 3), (2, 4)),
         ({"replicas": 3}, (3, 2, 5), (3, 5, 4)),
         ({"groups": 1}, (), (1, 4)),
     ],
@@ -120,13 +121,13 @@ def test_lazy_modules_learn_their_width_and_go_through_state_dicts(kind, choices
     assert again.load_state_dict(saved, strict=True) == ([], [])
     known = copy.deepcopy(lazy)
     y = known(x)
-    assert (y.shape, known.values.shape) == (shape, values)
+    assert (y.shape, known.learned.shape) == (shape, values)
     filled(known)
     for loaded in (lazy, again, kind(**choices).double(), copy.deepcopy(known)):
         assert loaded.load_state_dict(known.state_dict(), strict=True) == ([], [])
-        torch.testing.assert_close(loaded(x.to(loaded.values.dtype)), known(x), check_dtype=False)
+        torch.testing.assert_close(loaded(x.to(loaded.learned.dtype)), known(x), check_dtype=False)
     if "groups" not in choices:
-        with pytest.raises(RuntimeError, match="values"):
+        with pytest.raises(RuntimeError, match=lazy.parameter_name):
             known.load_state_dict(kind(**choices).state_dict())
 
 
@@ -169,8 +170,8 @@ def test_repr_builds_the_same_module_again(module):
     plain = (int, str, tuple, bool, type(None))
     assert all(again.__dict__[k] == v for k, v in module.__dict__.items() if isinstance(v, plain))
     assert getattr(again, "basis", None) == getattr(module, "basis", None)
-    if isinstance(module, ChebyshevLagrange) and not is_lazy(module.values):
-        assert torch.equal(again.values, module.values)
+    if isinstance(module, ChebyshevLagrange) and not is_lazy(module.heights):
+        assert torch.equal(again.heights, module.heights)
 
 
 def read_formula(text):
@@ -239,3 +240,72 @@ def test_inplace_tells_autograd_that_the_tensor_changed(kernel):
         filled(ChebyshevLagrange(4, inplace=True))(saved)
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         saved.sum().backward()
+
+
+class Even(nn.Module):
+    def forward(self, heights):
+        return (heights + heights.flip(-1)) / 2
+
+    def right_inverse(self, heights):
+        return heights
+
+
+def test_a_parametrized_shape_is_that_shape_for_good():
+    layer, x = ChebyshevLagrange(8, init="gelu", dtype=torch.float64), drawn(5, 8).double()
+    parametrize.register_parametrization(layer, "heights", Even())
+    torch.testing.assert_close(layer(x), layer(-x), rtol=0, atol=1e-14)
+    optimizer = torch.optim.SGD(chebact.parameter_groups(layer, lr=0.1)[1]["params"], lr=0.1)
+    layer(x).sum().backward()
+    optimizer.step()
+    torch.testing.assert_close(layer(x), layer(-x), rtol=0, atol=1e-14)
+    assert layer.fit_(torch.square)(torch.full((1, 8), 0.5).double())[0, 0].item() == pytest.approx(0.25, abs=0.2)
+    twin = copy.deepcopy(layer)
+    twin.load_state_dict(layer.state_dict())
+    wanted = layer(x).detach()
+    assert torch.equal(twin(x), wanted)
+    parametrize.remove_parametrizations(layer, "heights")
+    assert torch.equal(layer(x), wanted)
+
+
+@pytest.mark.parametrize("name", ["weight_norm", "spectral_norm", "orthogonal"])
+def test_torch_s_own_parametrizations_take_the_heights(name):
+    layer = getattr(parametrizations, name)(filled(ChebyshevLagrange(3)), "heights")
+    layer(drawn(5, 3)).sum().backward()
+    assert all(p.grad is not None for p in layer.parameters())
+    rows = layer.heights.detach()
+    if name == "orthogonal":
+        torch.testing.assert_close(rows @ rows.T, torch.eye(3), rtol=0, atol=1e-5)
+    weighted = getattr(parametrizations, name)(filled(WeightedChebyshev(3)), "weights")
+    assert weighted(drawn(5, 3)).shape == (5, 3)
+
+
+def renamed(state):
+    """A state as it was saved before the parameter was called heights or weights, and before it held the interval."""
+    names = {"heights": "values", "weights": "values"}
+    state = {key: value for key, value in state.items() if not key.endswith("_extra_state")}
+    return {".".join(names.get(part, part) for part in key.split(".")): value for key, value in state.items()}
+
+
+@pytest.mark.filterwarnings("ignore:.*interval and tails:UserWarning")
+@pytest.mark.parametrize("kind", [ChebyshevLagrange, WeightedChebyshev])
+@pytest.mark.parametrize("lazy", [False, True])
+def test_states_saved_under_the_name_values_still_load(kind, lazy):
+    saved = nn.Sequential(nn.Linear(2, 3), filled(kind(3)))
+    again = nn.Sequential(nn.Linear(2, 3), kind(None if lazy else 3))
+    state = renamed(saved.state_dict())
+    assert "1.values" in state
+    assert again.load_state_dict(state, strict=True) == ([], [])
+    assert "1.values" in state  # the caller's own is left alone
+    assert torch.equal(again(drawn(5, 2)), saved(drawn(5, 2)))
+
+
+@pytest.mark.parametrize("kind", [ChebyshevLagrange, WeightedChebyshev])
+def test_models_pickled_under_the_name_values_still_load(kind):
+    module = filled(kind(3))
+    old = module.__reduce_ex__(4)
+    inside = dict(old[2])
+    inside["_parameters"] = {"values": module.learned}
+    again = old[0](*old[1])
+    again.__setstate__(inside)
+    assert torch.equal(again(drawn(5, 3)), module(drawn(5, 3)))
+    assert [name for name, _ in again.named_parameters()] == [kind.parameter_name]

@@ -33,7 +33,7 @@ def curve(ax, index=0):
 def learned(channels=3, **choices):
     module = ChebyshevLagrange(channels, **choices)
     torch.manual_seed(1)
-    nn.init.normal_(module.values)
+    nn.init.normal_(module.heights)
     return module
 
 
@@ -42,7 +42,7 @@ def test_the_curve_is_the_polynomial_with_its_tails(ax, tails):
     module = learned(tails=tails, degree=4)
     plot_activation(module, 1, ax=ax)
     x, y = curve(ax).T
-    places, heights = chebact.nodes(4).numpy(), module.values[1].detach().double().numpy()
+    places, heights = chebact.nodes(4).numpy(), module.heights[1].detach().double().numpy()
     polynomial = BarycentricInterpolator(places, heights)
     inside = np.abs(x) <= 1
     assert inside.any()
@@ -105,10 +105,10 @@ def test_several_channels_share_the_axes(ax):
 def test_groups_and_replicas_draw_their_own_values(ax):
     grouped = learned(4, groups=2)
     plot_activation(grouped, 3, ax=ax)
-    np.testing.assert_allclose(curve(ax, 1)[:, 1], grouped.values[1].detach().numpy(), atol=1e-7)
+    np.testing.assert_allclose(curve(ax, 1)[:, 1], grouped.heights[1].detach().numpy(), atol=1e-7)
     many = learned(2, replicas=3)
     other = plot_activation(many, 1, torch.zeros(3, 5, 2), Figure().subplots(), replica=2)
-    np.testing.assert_allclose(curve(other, 1)[:, 1], many.values[2, 1].detach().numpy(), atol=1e-7)
+    np.testing.assert_allclose(curve(other, 1)[:, 1], many.heights[2, 1].detach().numpy(), atol=1e-7)
 
 
 @pytest.mark.parametrize("module", [nn.ReLU(), nn.Tanh(), chebact.Cubic()])
@@ -122,11 +122,11 @@ def test_plain_modules_have_a_curve_without_nodes(ax, module):
 
 def test_weighted_chebyshev_is_drawn_as_numpy_evaluates_it(ax):
     module = chebact.WeightedChebyshev(2)
-    nn.init.normal_(module.values)
+    nn.init.normal_(module.heights)
     plot_activation(module, 1, ax=ax)
     x, y = curve(ax).T
     np.testing.assert_allclose(
-        y, np.polynomial.chebyshev.chebval(x, module.values[1].detach().double().numpy()), atol=1e-7
+        y, np.polynomial.chebyshev.chebval(x, module.heights[1].detach().double().numpy()), atol=1e-7
     )
 
 

@@ -1,5 +1,8 @@
 """The recorder: what it keeps is what went in, each call is as likely to be kept, and nothing else changes."""
 
+import copy
+import io
+import pickle
 import random
 import statistics
 import time
@@ -10,7 +13,9 @@ from scipy import stats
 from torch import nn
 
 import chebact
-from chebact import record_inputs
+from chebact import record_inputs, watchers
+from chebact.lab.images.network import ShakeShakeResNet
+from chebact.lab.images.norm_activation import norm_activation
 from chebact.networks import ResidualMLP
 from chebact.recording import SLOTS, InputSample
 
@@ -125,7 +130,7 @@ def test_what_cannot_be_recorded_gets_a_sentence():
         pass
     with pytest.raises(ValueError, match="no ReLU"), record_inputs(nn.Tanh(), modules=(nn.ReLU,)):
         pass
-    with pytest.raises(TypeError, match="list came"), record_inputs([]):
+    with pytest.raises(TypeError, match="got list"), record_inputs([]):
         pass
     with pytest.raises(ValueError, match="points must be at least 1"):
         recorded(chebact.ChebyshevLagrange(2), points=0)
@@ -159,3 +164,169 @@ def test_recording_costs_less_than_a_twentieth_of_a_step(kind):
         with record_inputs(network):
             ratios.append(seconds() / plain)
     assert statistics.median(ratios) < 1.05, ratios
+
+
+def drawn_like(module):
+    return torch.nn.Sequential(nn.Linear(8, 4), module)
+
+
+COPIES = {
+    "deepcopy": copy.deepcopy,
+    "copy": lambda net: nn.Sequential(net[0], copy.copy(net[1])),
+    "pickle": lambda net: pickle.loads(pickle.dumps(net)),
+    "AveragedModel": lambda net: torch.optim.swa_utils.AveragedModel(net).module,
+    "torch.save": lambda net: saved_and_loaded(net),
+}
+
+
+def saved_and_loaded(net):
+    file = io.BytesIO()
+    torch.save(net, file)
+    file.seek(0)
+    return torch.load(file, weights_only=False)
+
+
+@pytest.mark.parametrize("activation", [chebact.ChebyshevLagrange(4, init="gelu"), nn.PReLU(4)], ids=["own", "torch's"])
+@pytest.mark.parametrize("way", COPIES)
+def test_a_copy_made_while_recording_is_an_ordinary_module(way, activation):
+    net, x = drawn_like(copy.deepcopy(activation)), torch.randn(5, 8)
+    plain = {name: sorted(vars(part)) for name, part in net.named_modules()}
+    with record_inputs(net, modules=(type(activation),)) as inputs:
+        twin = COPIES[way](net)
+        expected = net(x).detach()
+        assert torch.equal(twin(x), expected)
+        assert inputs["1"].calls == 1  # the copy is not the model that is recorded
+    assert {name: sorted(vars(part)) for name, part in twin.named_modules()} == plain
+    if way == "copy":
+        return  # shares the parameters
+    with torch.no_grad():
+        for p in net.parameters():
+            p.fill_(100.0)
+    assert torch.equal(twin(x), expected)
+    twin(x).sum().backward()
+    assert all(p.grad is not None for p in twin.parameters())
+    assert all(p.grad is None for p in net.parameters())
+    assert torch.equal(saved_and_loaded(twin)(x), expected)
+
+
+@pytest.mark.parametrize("activation", [chebact.ChebyshevLagrange(2), nn.ReLU()], ids=["own", "torch's"])
+def test_recorders_may_overlap_and_stop_in_any_order(activation):
+    net, x = nn.Sequential(activation), torch.ones(3, 2)
+    first, second = (record_inputs(net, modules=(type(activation),)) for _ in range(2))
+    one = first.__enter__()
+    net(x)
+    two = second.__enter__()
+    net(x)
+    first.__exit__(None, None, None)
+    net(x)
+    second.__exit__(None, None, None)
+    net(x)
+    assert (one["0"].calls, two["0"].calls) == (2, 2)
+    assert not watchers.watched
+    assert not nn.modules.module._global_forward_pre_hooks
+
+
+def test_activations_fused_with_batch_norm_are_recorded_and_change_no_bit():
+    net = ShakeShakeResNet(3, 10, activation="cl-extrapolate", shake=False, widths=(4, 4, 4, 4)).train()
+    x = torch.randn(4, 3, 16, 16)
+    before = [p.detach().clone() for p in net.buffers()]
+    plain = torch.autograd.grad(net(x).square().sum(), list(net.parameters()), allow_unused=True)
+    for buffer, value in zip(net.buffers(), before, strict=True):
+        buffer.copy_(value)
+    with record_inputs(net) as inputs:
+        recorded_gradients = torch.autograd.grad(net(x).square().sum(), list(net.parameters()), allow_unused=True)
+    assert len(inputs) == 16
+    assert all(sample.calls == 1 for sample in inputs.values())
+    for one, other in zip(plain, recorded_gradients, strict=True):
+        assert one is other is None or torch.equal(one, other)
+
+
+def test_the_fused_step_records_what_batch_norm_gives():
+    norm, activation = nn.BatchNorm2d(4), chebact.ChebyshevLagrange(4, init="gelu")
+    x = torch.randn(3, 4, 2, 2)
+    wanted = nn.functional.batch_norm(x, None, None, norm.weight, norm.bias, True, 0.1, norm.eps).detach()
+    with record_inputs(activation) as inputs:
+        norm_activation(x, norm, activation).sum().backward()
+    rows = wanted.movedim(1, -1).reshape(-1, 4)
+    assert torch.equal(inputs[""].points.sort(0).values, rows.sort(0).values)
+
+
+@pytest.mark.parametrize("channel_dim", [0, 1, -1])
+def test_an_input_of_one_axis_is_all_channels(channel_dim):
+    sample = recorded(chebact.ChebyshevLagrange(3, channel_dim=channel_dim), torch.tensor([1.0, 2.0, 3.0]))
+    assert sample.points.tolist() == [[1.0, 2.0, 3.0]]
+    with_replicas = chebact.ChebyshevLagrange(3, channel_dim=channel_dim, replicas=2)
+    assert recorded(with_replicas, torch.ones(2, 3)).points.shape == (2, 1, 3)
+
+
+def test_every_kept_number_is_of_its_channel_and_replica_for_random_shapes():
+    chance = random.Random(0)
+    for seed in range(300):
+        rank, replicas = chance.choice([1, 2, 2, 3, 4, 5]), chance.choice([None, None, 1, 3])
+        shape = [chance.choice([chance.randint(1, 12), chance.randint(20, 40)]) for _ in range(rank)]
+        axis = chance.randrange(rank)
+        channel_dim = chance.choice([axis, axis - rank])
+        channels = torch.arange(shape[axis]).view([-1 if at == axis else 1 for at in range(rank)]).expand(shape).float()
+        x = channels if replicas is None else torch.stack([channels + 1000 * each for each in range(replicas)])
+        sample = InputSample(channel_dim, replicas is not None, chance.choice([1, 5, 16, 64]), seed)
+        for _ in range(chance.randint(1, 20)):
+            sample.take_(x)
+        wanted = torch.arange(shape[axis]).float()
+        if replicas is not None:
+            wanted = wanted + 1000 * torch.arange(replicas).view(-1, 1, 1)
+        assert bool((sample.points == wanted).all()), (shape, channel_dim, replicas)
+
+
+@pytest.mark.filterwarnings("ignore:Using `torch.compile:UserWarning")
+def test_compiled_models_run_while_recording_and_are_not_seen():
+    torch.compiler.reset()
+    for net, kinds in (
+        (drawn_like(chebact.ChebyshevLagrange(4, init="gelu")), ()),
+        (drawn_like(nn.ReLU()), (nn.ReLU,)),
+    ):
+        fast, x = torch.compile(net, backend="eager", fullgraph=True), torch.randn(3, 8)
+        with record_inputs(net, modules=kinds) as inputs:
+            torch.testing.assert_close(fast(x), net(x))
+        assert inputs["1"].calls == 1
+
+
+def test_materialize_runs_the_model_once_and_changes_nothing_else():
+    model = nn.Sequential(
+        nn.Conv2d(3, 6, 3), nn.BatchNorm2d(6), chebact.ChebyshevLagrange(init="gelu"), nn.Dropout(), nn.LazyConv2d(2, 1)
+    )
+    model[1].eval()
+    state, before = torch.get_rng_state(), {name: value.clone() for name, value in model[1].state_dict().items()}
+    assert chebact.materialize(model, torch.randn(2, 3, 8, 8)) is model
+    assert model[2].heights.shape == (6, 4)
+    assert [part.training for part in model] == [True, False, True, True, True]
+    assert all(torch.equal(value, before[name]) for name, value in model[1].state_dict().items())
+    assert not any(p.grad_fn for p in model.parameters())
+    assert state is not None
+    averaged = torch.optim.swa_utils.AveragedModel(model)
+    averaged.update_parameters(model)
+    with pytest.raises(ValueError, match=r"example must reach every lazy module, got none to 1\.heights"):
+        chebact.materialize(Unused(), torch.zeros(2, 4))
+    with pytest.raises(TypeError, match="model must be"):
+        chebact.materialize(3, torch.zeros(2, 4))
+
+
+class Unused(nn.Sequential):
+    def __init__(self):
+        super().__init__(nn.Linear(4, 4), chebact.ChebyshevLagrange())
+
+    def forward(self, x):
+        return self[0](x)
+
+
+def test_the_share_outside_is_counted_over_all_activations_and_each():
+    model = nn.Sequential(
+        chebact.ChebyshevLagrange(2, init="identity"),
+        chebact.ChebyshevLagrange(2, init="identity", interval=(-4.0, 4.0)),
+    ).train()
+    x = torch.tensor([[0.0, 2.0], [5.0, 2.0], [0.0, 0.0], [0.0, -2.0]])
+    share = chebact.share_outside(model, x)
+    assert share.by_activation == {"0": 0.5, "1": 0.125}
+    assert float(share) == share.total == pytest.approx(0.3125)
+    assert model.training
+    with pytest.raises(ValueError, match="no learned activation"):
+        chebact.share_outside(nn.Linear(2, 2), x)

@@ -123,6 +123,7 @@ def test_every_other_type_of_values_raises_type_error_with_its_name(dtype):
             assert str(dtype) in str(raised.value)
 
 
+@pytest.mark.usefixtures("bfloat16_products")
 @pytest.mark.parametrize("name", chebact.ACTIVATIONS)
 def test_autocast_on_the_cpu_trains_and_keeps_float32_gradients(name):
     net = torch.nn.Sequential(torch.nn.Linear(4, 6), chebact.make_activation(name, 6), torch.nn.Linear(6, 1))

@@ -26,17 +26,17 @@ def made(degree, tails):
     generator = torch.Generator().manual_seed(degree)
     layer = chebact.ChebyshevLagrange(3, degree=degree, tails=tails)
     with torch.no_grad():
-        layer.values.copy_(torch.randn(layer.values.shape, generator=generator))
+        layer.heights.copy_(torch.randn(layer.heights.shape, generator=generator))
     return layer, (1.5 * torch.randn(64, 3, generator=generator)).requires_grad_()
 
 
 def results(layer, x):
     """The layer's value and gradients, and the functions of values, in float32."""
     y = layer(x)
-    gradients = torch.autograd.grad((y * x.detach().cos()).sum(), (x, layer.values))
-    there = chebact.coefficients_to_values(layer.values)
-    slopes = chebact.end_slopes(layer.values) if layer.tails != "none" else ()
-    return (y, *gradients, there, *slopes, chebact.values_to_coefficients(layer.values))
+    gradients = torch.autograd.grad((y * x.detach().cos()).sum(), (x, layer.heights))
+    there = chebact.coefficients_to_values(layer.heights)
+    slopes = chebact.end_slopes(layer.heights) if layer.tails != "none" else ()
+    return (y, *gradients, there, *slopes, chebact.values_to_coefficients(layer.heights))
 
 
 @pytest.mark.parametrize("tails", ["extrapolate", "none"])

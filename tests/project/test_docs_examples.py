@@ -48,8 +48,6 @@ def test_doctests_of_the_module_pass(name):
         if name.startswith(start):
             pytest.importorskip(needed, reason=f"{needed} is not installed")
     module = importlib.import_module(f"chebact.{name}".rstrip("."))
-    if name in ("nodes",):  # the function of that name stands before the module
-        module = importlib.sys.modules[f"chebact.{name}"]
     results = doctest.testmod(module, optionflags=doctest.NORMALIZE_WHITESPACE)
     assert results.failed == 0
 

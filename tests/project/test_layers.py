@@ -1,25 +1,28 @@
 """Who imports whom: down the layers of the design, never sideways or up."""
 
 import ast
+import importlib
 import subprocess
 import sys
+import types
 from pathlib import Path
 
 import pytest
 
 SOURCE = Path(__file__).resolve().parents[2] / "src" / "chebact"
 LAYERS = [
-    ["checks", "files", "wide"],
-    ["nodes"],
+    ["checks", "channels", "files", "torch_modes", "watchers", "wide"],
+    ["node_positions"],
     ["basis"],
     ["kernels.layout"],
     ["kernels.cpu.*", "kernels.gpu.*"],
     ["kernels.reference", "kernels.cpu", "kernels.gpu"],
     ["kernels"],
     ["autograd", "compiled"],
+    ["graph_calls"],
     ["functional"],
-    ["polynomial"],
-    ["initial", "formula"],
+    ["interpolation"],
+    ["initial", "formula", "learned"],
     ["activations"],
     ["table"],
     ["recording"],
@@ -193,3 +196,23 @@ def test_every_name_in_all_exists_and_no_forbidden_file_does():
     assert list(chebact.__all__) == sorted(chebact.__all__)
     forbidden = {"utils", "common", "base", "helpers"}
     assert not [name for name in MODULES if name.split(".")[-1] in forbidden]
+
+
+def public_modules():
+    return sorted(name for name in MODULES if name and name.split(".")[0] not in ("lab", "__main__", "basis"))
+
+
+@pytest.mark.parametrize("name", [name for name in public_modules() if not name.startswith(("kernels.",))])
+def test_public_modules_say_what_is_theirs(name):
+    module = importlib.import_module(f"chebact.{name}")
+    assert all(hasattr(module, each) for each in module.__all__)
+
+
+def test_no_name_of_chebact_is_a_module_and_something_else():
+    import chebact
+
+    for name in chebact.__all__:
+        found = getattr(chebact, name)
+        assert isinstance(found, types.ModuleType) == (name in MODULES), name
+    assert callable(chebact.nodes)
+    assert callable(chebact.polynomial)

@@ -322,3 +322,36 @@ def test_a_command_that_is_stopped_puts_its_work_away_first(tmp_path, name, code
         said = parent.stdout.read()
     assert parent.returncode == code
     assert said == ("" if number == signal.SIGKILL else "put away\n")
+
+
+OFFLINE = """Looking in indexes: https://index.invalid/simple
+WARNING: Retrying (Retry(total=0)) after connection broken by 'NewConnectionError(Failed to establish a new connection)'
+ERROR: Cannot install chebact because these package versions have conflicting dependencies.
+ERROR: ResolutionImpossible: for help visit the documentation of pip"""
+
+
+@pytest.mark.parametrize("said", [OFFLINE, "Could not fetch URL https://index.invalid/simple/torch/: connection error"])
+def test_without_a_network_it_is_the_index_that_is_named(
+    said: str, dev: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fake_environment(dev)
+    python = dev.python_of(dev.VENV)
+    python.write_text(f"#!/bin/sh\ncat <<'END'\n{said}\nEND\nexit 1\n")
+    monkeypatch.setattr(dev, "is_whole", lambda python: True)
+    monkeypatch.setattr(dev, "say", lambda what: None)
+    assert dev.main(["setup"]) == 1
+    assert "the package index cannot be reached" in only_sentence(capsys)
+    assert not (dev.VENV / "chebact-stamp").exists()
+
+
+def test_a_real_conflict_keeps_the_last_lines_of_pip(
+    dev: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fake_environment(dev)
+    dev.python_of(dev.VENV).write_text("#!/bin/sh\necho 'ERROR: conflicting dependencies'\nexit 1\n")
+    monkeypatch.setattr(dev, "is_whole", lambda python: True)
+    monkeypatch.setattr(dev, "say", lambda what: None)
+    assert dev.main(["setup"]) == 1
+    said = capsys.readouterr().err
+    assert "conflicting dependencies" in said
+    assert "cannot be reached" not in said

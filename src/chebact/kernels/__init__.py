@@ -22,7 +22,9 @@ import torch
 from chebact.basis import Basis, IntervalError, basis_of
 from chebact.kernels import reference
 from chebact.kernels.cpu import threads
-from chebact.kernels.layout import NoMemoryError, Sizes, literal, prepared
+from chebact.kernels.layout import NoMemoryError, Sizes, check_fit, check_memory, has_memory, literal, prepared
+
+__all__ = ["NAMES", "Kernel", "KernelUnavailableError", "Plan", "asked_for", "choose", "use", "warm", "why_not"]
 
 NAMES = ("cpu", "gpu", "reference")  # in the order of preference
 
@@ -73,8 +75,8 @@ class Plan(Protocol):
 
 
 MOST_PLANS = 4096
-_plans: dict[tuple[Any, ...], Plan] = {}
-"""What the automatic choice came to on the CPU, by all that it depends on.
+_plans: dict[tuple[Any, ...], tuple[Plan, int, int]] = {}
+"""What the automatic choice came to on the CPU, by all that it depends on; and the bytes that x and values have.
 
 A large tensor leaves nothing of Python in a processor's caches, and then the way to a kernel costs as much as the
 kernel itself. So the second call of a kind goes a short one.
@@ -168,6 +170,7 @@ def evaluate(
 def _evaluate(
     x: torch.Tensor, values: torch.Tensor, basis: Basis, channel_dim: int, replicated: bool, inplace: bool
 ) -> torch.Tensor:
+    check_fit(x, values, basis.degree, channel_dim, replicated)
     given, layout = prepared(x, values, channel_dim, replicated)
     out = x if inplace and given is x else torch.empty_like(given)
     if x.numel():
@@ -180,7 +183,7 @@ def _evaluate(
         else:
             if kernel.name == "cpu" and given is x and heights is values and asked_for() is None:
                 plan = cast(Any, kernel).plan_of(basis, layout.sizes, layout.dtype)
-                _keep_plan(_kind(x, values, basis, channel_dim), plan)
+                _keep_plan(_kind(x, values, basis, channel_dim), (plan, x.nbytes, values.nbytes))
     if inplace and given is x:
         torch.autograd.graph.increment_version(x)  # the kernel wrote behind torch's back
         return x
@@ -194,7 +197,7 @@ def gradients(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """The gradients of x and of the values, in their types, from that of sigma(x); that of the values is contiguous."""
     plan = plan_for(x, values, basis, channel_dim)
-    if plan is not None and grad.stride() == x.stride() and grad.dtype == x.dtype and not grad.is_neg():
+    if plan is not None and _lies_like(grad, x):
         out = torch.empty_like(x)
         try:
             return out, plan.gradients(x, grad, values, out)
@@ -211,10 +214,12 @@ def gradients(
 def _gradients(
     x: torch.Tensor, grad: torch.Tensor, values: torch.Tensor, basis: Basis, channel_dim: int, replicated: bool
 ) -> tuple[torch.Tensor, torch.Tensor]:
+    check_fit(x, values, basis.degree, channel_dim, replicated, grad)
     if not x.numel():
         return torch.empty_like(x), values.new_zeros(values.shape)
     given, layout = prepared(x, values, channel_dim, replicated)
     grad = literal(grad)
+    check_memory("grad", grad)
     if grad.stride() != given.stride() or grad.dtype != given.dtype:
         grad = torch.empty_like(given).copy_(grad)
     out, kernel = torch.empty_like(given), choose(x.device, basis)
@@ -238,9 +243,15 @@ def plan_for(x: torch.Tensor, values: torch.Tensor, basis: Basis, channel_dim: i
     """
     if not (x.is_cpu and values.is_cpu) or _asked.get() or _environment.get(_VARIABLE):
         return None
-    if x.layout is not torch.strided or values.layout is not torch.strided or x.is_neg() or values.is_neg():
+    if x.is_neg() or values.is_neg():
         return None
-    return _plans.get(_kind(x, values, basis, channel_dim))
+    try:
+        kept = _plans.get(_kind(x, values, basis, channel_dim))
+    except RuntimeError:  # sparse and nested tensors have no strides
+        return None
+    if kept is None or not (has_memory(x, kept[1]) and has_memory(values, kept[2])):
+        return None
+    return kept[0]
 
 
 def warm(
@@ -261,7 +272,16 @@ def warm(
     return time.perf_counter() - start
 
 
-def _keep_plan(kind: tuple[Any, ...], plan: Plan) -> None:
+def _lies_like(grad: torch.Tensor, x: torch.Tensor) -> bool:
+    """Whether a plan that was made for x can read `grad` too."""
+    try:
+        alike = grad.shape == x.shape and grad.stride() == x.stride()
+    except RuntimeError:  # sparse and nested tensors have no strides
+        return False
+    return alike and grad.dtype == x.dtype and grad.is_cpu and not grad.is_neg() and has_memory(grad, grad.nbytes)
+
+
+def _keep_plan(kind: tuple[Any, ...], plan: tuple[Plan, int, int]) -> None:
     if threads.is_forked():
         return
     if len(_plans) >= MOST_PLANS:
@@ -276,7 +296,9 @@ def _kind(x: torch.Tensor, values: torch.Tensor, basis: Basis, channel_dim: int)
 
 def _heights(values: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     """The values, contiguous and in the type to compute in."""
-    return literal(values).to(dtype).contiguous()
+    values = literal(values)
+    check_memory("values", values)
+    return values.to(dtype).contiguous()
 
 
 def _like(x: torch.Tensor, out: torch.Tensor) -> torch.Tensor:

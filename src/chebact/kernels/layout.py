@@ -7,6 +7,9 @@ from typing import NamedTuple
 
 import torch
 
+from chebact.checks import float_tensor
+from chebact.torch_modes import is_zero_tensor
+
 Ints = tuple[int, ...]
 
 
@@ -35,12 +38,60 @@ def literal(tensor: torch.Tensor) -> torch.Tensor:
     """The same numbers in memory that holds them: not their negatives, and not nothing, torch's short form of zeros."""
     if tensor.is_neg():  # as the imaginary part of a conjugate is
         return tensor.resolve_neg()
-    return torch.zeros_like(tensor) if tensor._is_zerotensor() else tensor
+    return torch.zeros_like(tensor) if is_zero_tensor(tensor) else tensor
+
+
+def check_fit(
+    x: torch.Tensor,
+    values: torch.Tensor,
+    degree: int,
+    axis: int,
+    replicated: bool,
+    grad: torch.Tensor | None = None,
+) -> None:
+    """All that a kernel relies on before it computes addresses; a ValueError says what does not fit.
+
+    Users see the checks of `functional`, which come first; this one guards every other way in.
+    """
+    for tensor in (x, values) if grad is None else (x, values, grad):
+        float_tensor("x, values and grad", tensor)
+        if tensor.device != x.device:
+            raise ValueError(f"x, values and grad must be on one device, got {x.device} and {tensor.device}")
+    shape, rows = x.shape, values.shape[-2] if values.dim() > 1 else 0
+    fits = values.dim() == (3 if replicated else 2) and values.shape[-1] == degree + 1
+    fits = fits and not (replicated and (x.dim() == 0 or shape[0] != values.shape[0]))
+    if rows != 1:
+        fits = fits and (1 if replicated else 0) <= axis < x.dim() and shape[axis] == rows
+    if not fits:
+        raise ValueError(
+            f"values must be (channel, {degree + 1}) or (replica, channel, {degree + 1}) for x of shape {tuple(shape)} "
+            f"with its channels at axis {axis}, got {tuple(values.shape)}"
+        )
+    if grad is not None and grad.shape != shape:
+        raise ValueError(f"grad must have the shape of x, {tuple(shape)}, got {tuple(grad.shape)}")
+
+
+def has_memory(tensor: torch.Tensor, size: int) -> bool:
+    """Whether the storage of a dense tensor of `size` bytes still holds them: it can be resized behind its back."""
+    return tensor.untyped_storage().nbytes() >= size + tensor.storage_offset() * tensor.itemsize
+
+
+def check_memory(name: str, tensor: torch.Tensor) -> None:
+    """A ValueError where the storage of a tensor was made smaller than the tensor is."""
+    if tensor.device.type == "meta" or not tensor.numel():
+        return
+    last = sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True))
+    if not has_memory(tensor, (last + 1) * tensor.itemsize):
+        raise ValueError(
+            f"{name} must have memory for its shape {tuple(tensor.shape)}, got a storage of "
+            f"{tensor.untyped_storage().nbytes()} bytes; it was resized after the tensor was made"
+        )
 
 
 def prepared(x: torch.Tensor, values: torch.Tensor, channel_dim: int, replicated: bool) -> tuple[torch.Tensor, Layout]:
     """x, copied only where its memory has gaps or another type than the one to compute in; and its layout."""
     x = literal(x)
+    check_memory("x", x)
     layout = layout_of(x.shape, x.stride(), x.dtype, values.shape[-2], values.dtype, channel_dim, replicated)
     if layout is not None and layout.direct:
         return x, layout

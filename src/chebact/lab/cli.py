@@ -14,6 +14,7 @@ from chebact.lab.stopping import Stopped, stop_by_exception
 __all__ = ["app", "run_command"]
 
 INTERRUPTED = 130
+LONGEST = 500  # characters of a word that is shown; paths may be long
 
 app = App(
     name="chebact",
@@ -106,9 +107,14 @@ def finished(arguments: Sequence[str] | None) -> int:
         return failed(str(error))
     except LabError as error:
         return failed(str(error))
+    except (MemoryError, RuntimeError) as error:
+        if not isinstance(error, MemoryError) and "not enough memory" not in str(error):  # torch's word for it
+            raise
+        return failed("this machine does not have the memory for that: ask for less (fewer seeds, a smaller width)")
     return 0
 
 
 def failed(sentence: str) -> int:
-    print(f"chebact: {' '.join(sentence.split())}", file=sys.stderr)
+    words = (word if len(word) <= LONGEST else f"{word[:60]}..." for word in sentence.split())
+    print(f"chebact: {' '.join(words)}", file=sys.stderr)
     return 2

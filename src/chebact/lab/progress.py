@@ -50,7 +50,9 @@ def lines_of(records: Sequence[Record]) -> list[str]:
     lines: dict[tuple[str, ...], list[str]] = {}
     for record in records:
         spec, summary = record.spec, summarize(seed["rmse"] for seed in record.results["seeds"])
-        shown = f"{summary.nan}/{summary.seeds} NaN" if summary.nan or summary.mean is None else f"{summary.mean:.4f}"
+        shown = (
+            f"{summary.nan}/{summary.seeds} diverged" if summary.nan or summary.mean is None else f"{summary.mean:.4f}"
+        )
         head = (spec["model"], f"noise {spec['noise']:g}", f"{spec['recipes']} recipes")
         lines.setdefault(head, []).append(f"{spec['dataset']} {shown}")
     return [f"{', '.join(head)}: {', '.join(cells)}" for head, cells in lines.items()]

@@ -11,12 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from chebact.checks import MAX_DEGREE
 from chebact.lab import LabError
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 __all__ = ["as_plain", "canonical", "check_choice", "check_count", "check_noise", "differences", "key", "stream"]
+
+MOST = {"degree": MAX_DEGREE, "width": 10_000, "seeds": 10_000, "folds": 10_000, "workers": 10_000, "processes": 10_000}
 
 
 def as_plain(spec: DataclassInstance) -> dict[str, Any]:
@@ -66,12 +69,20 @@ def check_choice(what: str, value: str, choices: Mapping[str, Any] | tuple[str, 
 
 
 def check_count(what: str, value: int) -> None:
-    """A LabError unless the value is 1 or more."""
-    if value < 1:
-        raise LabError(f"{what} must be 1 or more; got {value}")
+    """A LabError unless the value is an integer from 1 to the most that makes sense of its kind.
+
+    >>> check_count("degree", 20_000)
+    Traceback (most recent call last):
+    chebact.lab.LabError: degree must be an integer from 1 to 10000, got 20000
+    """
+    most = MOST.get(what, 1_000_000)
+    if type(value) is not int:
+        raise LabError(f"{what} must be an integer from 1 to {most}, got {value!r} ({type(value).__name__})")
+    if not 1 <= value <= most:
+        raise LabError(f"{what} must be an integer from 1 to {most}, got {value}")
 
 
 def check_noise(value: float) -> None:
     """A LabError unless the value is finite and 0 or more."""
     if not (value >= 0 and math.isfinite(value)):
-        raise LabError(f"noise must be a finite deviation of 0 or more; got {value}")
+        raise LabError(f"noise must be a finite number of 0 or more, got {value}")

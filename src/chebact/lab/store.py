@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +13,7 @@ from chebact.files import write_whole
 from chebact.lab import LabError
 from chebact.lab.spec import canonical, differences
 
-__all__ = ["Record", "check_folder", "read_record", "records_under", "write_record", "write_whole"]
+__all__ = ["Record", "holds", "read_record", "records_under", "write_record"]
 
 FORMAT = 1
 
@@ -77,16 +76,6 @@ def records_under(folder: Path) -> Iterator[Record]:
         raise LabError(f"there is no results folder {folder}: run the experiment first, or name another with --results")
     for path in sorted(folder.rglob("*.json")):
         yield read_record(path)
-
-
-def check_folder(folder: Path, option: str = "--results") -> None:
-    """Make the folder, and a LabError where nothing can be written into it: better before a run than after."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            pass
-    except OSError as error:
-        raise LabError(f"cannot write into {folder}: {error.strerror}; choose another with {option}") from error
 
 
 def holds(path: Path, spec: Mapping[str, Any], option: str = "--results") -> bool:

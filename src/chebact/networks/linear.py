@@ -68,7 +68,7 @@ class ReplicaLinear(nn.Module):
         """Multiply and add the bias, each replica its own."""
         if self.replicas is None:
             return nn.functional.linear(x, self.weight, self.bias)
-        if x.ndim != 3 or x.shape[0] != self.replicas:
+        if x.ndim != 3 or x.shape[0] != self.replicas or x.shape[2] != self.in_features:
             wanted = f"(replicas={self.replicas}, batch, {self.in_features})"
             raise ValueError(f"x must have the shape {wanted}; got {tuple(x.shape)}")
         return torch.baddbmm(self.bias.unsqueeze(1), x, self.weight.mT)

@@ -2,9 +2,10 @@
 
 A replica has its own parameters, its own order of the data, its own loss, and if need be its own data. Nothing flows
 between replicas: the losses are added before the backward pass, so each replica's gradient is that of its own loss,
-and the optimizer must work elementwise (SGD, Adam, AdamW, RMSprop, Adagrad do; LBFGS, and clipping by a norm over all
-replicas, do not). So R replicas together are R runs alone, and one that turns NaN takes only itself along. That holds
-too where the replicas have different numbers of points, as the folds of a cross validation have (`ragged`).
+and the optimizer must work elementwise (SGD, Adam, AdamW, RMSprop, Adagrad do; LBFGS, Adafactor, Muon, and clipping by
+a norm over all replicas do not, and are refused). So R replicas together are R runs alone, and one that turns NaN takes
+only itself along. That holds too where the replicas have different numbers of points, as the folds of a cross
+validation have (`ragged`).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import CosineAnnealingLR, LRScheduler
 
+from chebact.training.independence import check_network, check_optimizer, make_generators
 from chebact.training.memory import frozen_garbage
 from chebact.training.ragged import Batch, check_points, hold, uneven_batches
 
@@ -81,7 +83,7 @@ def train_replicas_(
     x: Tensor,
     y: Tensor,
     *,
-    order: Sequence[torch.Generator],
+    order: Sequence[torch.Generator | int],
     points: Sequence[int] | None = None,
     epochs: int = 300,
     batch_size: int = 32,
@@ -94,7 +96,8 @@ def train_replicas_(
 
     `network` maps (replica, batch, features) to (replica, batch, outputs). `x` is (points, features) when all
     replicas learn from the same data or (replica, points, features) when each has its own; `y` likewise. `order`
-    holds one generator a replica: each shuffles its own data anew every epoch. `loss` gives one number a replica, or
+    holds one seed or generator per replica (`range(4)` for four): each shuffles its own data anew every epoch. `loss`
+    gives one number per replica, or
     one a point (replica, batch), whose mean over a replica's points counts. The last batch of an epoch is smaller when
     the points do not divide. `on_epoch(epoch, losses)` is called after each epoch with the (replica,) mean losses; an
     exception that it raises ends the training.
@@ -107,24 +110,28 @@ def train_replicas_(
     >>> seeded = lambda: [torch.Generator().manual_seed(seed) for seed in range(4)]
     >>> network = ResidualMLP.from_table("relu", 1, replicas=4, generator=seeded())
     >>> x = torch.linspace(-1, 1, 100).unsqueeze(1)
-    >>> run = train_replicas_(network, x, x.abs(), order=seeded(), epochs=20)
+    >>> run = train_replicas_(network, x, x.abs(), order=range(4), epochs=20)
     >>> run.losses.shape, bool((run.losses[-1] < run.losses[0]).all()), run.failed.any().item()
     (torch.Size([20, 4]), True, False)
     """
-    x, y = per_replica(x, len(order), "x"), per_replica(y, len(order), "y")
+    generators = make_generators(order)
+    replicas = len(generators)
+    x, y = per_replica(x, replicas, "x"), per_replica(y, replicas, "y")
     check_sizes(x, y, epochs, batch_size)
-    counts = None if points is None else check_points(points, len(order), x.shape[1])
+    check_network(network, replicas)
+    check_optimizer(optimizer, network, replicas)
+    counts = None if points is None else check_points(points, replicas, x.shape[1])
     stepper = optimizer(list(network.parameters()))
     scheduler = schedule(stepper, epochs)
     precision = x.dtype if x.is_floating_point() else torch.get_default_dtype()
-    losses = torch.full((epochs, len(order)), torch.nan, dtype=precision, device=x.device)
+    losses = torch.full((epochs, replicas), torch.nan, dtype=precision, device=x.device)
     network.train()
     with frozen_garbage():
         for epoch in range(epochs):
             if counts is None:
-                batches = shuffled_batches(x, y, order, batch_size)
+                batches = shuffled_batches(x, y, generators, batch_size)
             else:
-                batches = uneven_batches(x, y, order, batch_size, counts)
+                batches = uneven_batches(x, y, generators, batch_size, counts)
             losses[epoch] = train_epoch_(network, batches, loss, stepper)
             scheduler.step()
             if on_epoch is not None:
@@ -193,6 +200,8 @@ def predict_replicas(network: nn.Module, x: Tensor, replicas: int, batch_size: i
 
 def per_replica(data: Tensor, replicas: int, name: str) -> Tensor:
     """View data that all replicas share, (points, columns), as (replica, points, columns)."""
+    if not isinstance(data, Tensor):
+        raise TypeError(f"{name} must be a tensor, got {type(data).__name__}; pass torch.as_tensor({name})")
     if data.ndim == 2:
         return data.expand(replicas, *data.shape)
     if data.ndim != 3 or data.shape[0] != replicas:

@@ -132,7 +132,7 @@ def test_what_differs_from_the_reference_is_not_timed(alone, monkeypatch):
 
 
 def test_the_command_writes_rows_and_machine(alone, tmp_path, capsys):
-    path = tmp_path / "new" / "ops.json"
+    path = tmp_path / "ops.json"
     assert run_command(["bench", "ops", "--no-tests", "--cases", "4x2", "--budget", "0.001", "--json", str(path)]) == 0
     written = json.loads(path.read_text())
     assert {each["name"] for each in written} >= {"relu", "cl-extrapolate", "cl-regression"}
@@ -182,7 +182,7 @@ def test_markdown_has_every_row_and_where_it_was_measured():
 
 
 def test_the_page_fills_documents_and_draws(tmp_path):
-    path, document, plot = tmp_path / "ops.json", tmp_path / "kernels.md", tmp_path / "images" / "ops.png"
+    path, document, plot = tmp_path / "ops.json", tmp_path / "kernels.md", tmp_path / "ops.png"
     write_rows(path, table(), machine_of())
     document.write_text("before\n<!-- begin: bench-ops -->\nold\n<!-- end: bench-ops -->\nafter\n")
     arguments = ["bench", "page", str(path), "--update", str(document), "--plot", str(plot)]
@@ -224,11 +224,11 @@ def test_a_case_that_is_no_size(case, capsys):
 def test_what_cannot_be_written_is_said_before_anything_is_timed(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(bench, "timed", lambda *_: pytest.fail("timed"))
     (tmp_path / "file").touch()
-    for path, reason in ((tmp_path, "it is a folder"), (tmp_path / "file" / "ops.json", "Not a directory|File exists")):
+    for path, reason in ((tmp_path, "it is a folder"), (tmp_path / "file" / "ops.json", "there is no folder")):
         assert run_command(["bench", "ops", "--no-tests", "--json", str(path)]) == 2
         complaint = capsys.readouterr().err
         assert complaint.startswith(f"chebact: cannot write {path}: ")
-        assert any(each in complaint for each in reason.split("|"))
+        assert reason in complaint
 
 
 def test_other_wrong_arguments(tmp_path, capsys):

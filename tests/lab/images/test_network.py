@@ -167,7 +167,7 @@ def test_norm_and_activation_in_one_step_are_those_in_two(kernel, dtype, form):
         assert is_fused(own, norm, activation)
         y = norm_activation(own, norm, activation) if fused else activation(norm(own))
         y.backward(torch.linspace(-1, 1, y.numel()).view(y.shape).to(dtype))
-        parts = [own.grad, norm.weight.grad, norm.bias.grad, activation.values.grad]
+        parts = [own.grad, norm.weight.grad, norm.bias.grad, activation.heights.grad]
         found.append([y, *parts, norm.running_mean, norm.running_var, norm.num_batches_tracked])
         assert y.is_contiguous(memory_format=form)
     for one, two in zip(*found, strict=True):
@@ -199,7 +199,7 @@ def test_gradients_of_gradients_are_those_of_the_two_steps():
         x = torch.randn(4, 3, 2, 2, generator=seeded(), dtype=torch.float64, requires_grad=True)
         y = norm_activation(x, norm, activation) if one_step else activation(norm(x))
         (slope,) = torch.autograd.grad((y**3).sum(), x, create_graph=True)
-        parts = [x, norm.weight, norm.bias, activation.values]
+        parts = [x, norm.weight, norm.bias, activation.heights]
         found.append([slope, *torch.autograd.grad((slope**2).sum(), parts), norm.running_mean, norm.running_var])
     for one, two in zip(*found, strict=True):
         torch.testing.assert_close(one, two)

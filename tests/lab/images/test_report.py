@@ -222,7 +222,7 @@ def test_a_checkpoint_of_an_image_training_opens_in_the_playground(tmp_path):
     module = ChebyshevLagrange(2, init="gelu")
     path = save_checkpoint(tmp_path, 1, {"network": module.state_dict(), "optimizer": {}}, {"seed": 0})
     (shapes,) = shapes_in_model(path)
-    assert torch.tensor(shapes.rows).equal(module.values.detach())
+    assert torch.tensor(shapes.rows).equal(module.heights.detach())
     path.write_bytes(path.read_bytes()[:-5])
     with pytest.raises(LabError, match="is damaged"):
         shapes_in_model(path)

@@ -122,9 +122,9 @@ def test_a_damaged_checkpoint_stops_the_run_and_the_one_before_takes_over(tmp_pa
     [
         (["--dataset", "imagenet"], "unknown image set 'imagenet': choose from digits, mnist"),
         (["--activation", "swish"], "unknown activation 'swish'"),
-        (["--epochs", "0"], "epochs must be 1 or more; got 0"),
-        (["--subset", "-1"], "subset must be 1 or more; got -1"),
-        (["--subset", "1438"], "subset must be at most 1437, the training images of digits; got 1438"),
+        (["--epochs", "0"], "epochs must be an integer from 1 to 1000000, got 0"),
+        (["--subset", "-1"], "subset must be an integer from 1 to 1000000, got -1"),
+        (["--subset", "1438"], "subset must be at most 1437, the training images of digits, got 1438"),
         (["--where"], "where must name one convolution at least"),
         (["--learning-rate", "nan"], "learning_rate must be a finite number"),
         (["--where", "1"], "where must name convolutions from 2 to 13; got 1"),
@@ -223,7 +223,7 @@ def test_captures_are_the_inputs_and_the_shapes():
         inside = points.clamp(-1, 1)
         shape = inside**3 - inside + (3 * inside**2 - 1) * (points - inside)
         torch.testing.assert_close(torch.tensor(each["shape"]), shape, rtol=1e-4, atol=1e-4)
-        assert each["values"] == pytest.approx(activation.values[each["unit"]].tolist(), rel=1e-5, abs=1e-6)
+        assert each["values"] == pytest.approx(activation.heights[each["unit"]].tolist(), rel=1e-5, abs=1e-6)
     capture(network, x, trained=False)
     assert all(torch.equal(value, before[name]) for name, value in network.state_dict().items())
 
@@ -289,3 +289,16 @@ def test_a_spec_that_cannot_be():
         ImageCohort("digits", "relu", precision="float16")
     with pytest.raises(LabError, match="unknown form of the network"):
         ImageCohort("digits", "relu", form="other")
+
+
+def test_a_training_that_diverges_says_so_and_is_a_result(tmp_path, capsys):
+    words = ["run", "images", "--learning-rate", "1e9", "--subset", "64", "--epochs", "2", "--seeds", "1"]
+    words += ["--activation", "relu", "--output", str(tmp_path)]
+    for _ in range(2):  # trained, and found there
+        assert run_command(words) == 0  # docs/decisions/0061: what came out is the record's to say
+        said = capsys.readouterr().err
+        assert "test accuracy: diverged" in said
+        assert "relu diverged (seed 0 in epoch 2)" in said  # in the first, the loss is that of before the step
+        assert "--learning-rate" in said
+    (seed,) = read_record(tmp_path / "digits" / "relu-2-epochs-of-64.json").results["seeds"]
+    assert (seed["nan"], seed["accuracy"]) == (True, None)

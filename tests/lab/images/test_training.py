@@ -163,6 +163,7 @@ def test_an_epoch_has_every_image_once_and_the_next_another_order():
     assert orders[0] != orders[1]
 
 
+@pytest.mark.usefixtures("bfloat16_products")
 def test_bfloat16_computes_in_it_and_learns_alike():
     losses = {}
     for precision in ("float32", "bfloat16"):

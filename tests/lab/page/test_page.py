@@ -295,7 +295,7 @@ def test_the_command_writes_one_page_and_says_where(records, tmp_path, capsys, m
         (["all", "--results", "nowhere"], "there is no results folder nowhere"),
         (["all", "--results", "empty"], "there are no records below empty"),
         (["all", "--output", "file"], "cannot write into file: it is a file"),
-        (["pictures", "--results", "empty"], "keeps learned activations"),
+        (["pictures", "--results", "empty", "--output", "drawn"], "keeps learned activations"),
         (["everything"], "does not know what to do with 'everything'"),
     ],
 )

@@ -34,7 +34,7 @@ def network():
     model = ResidualMLP(3, activation="cl-regression", width=5, degree=4, generator=torch.Generator().manual_seed(1))
     for module in model.modules():
         if isinstance(module, ChebyshevLagrange):
-            nn.init.normal_(module.values, generator=torch.Generator().manual_seed(2))
+            nn.init.normal_(module.heights, generator=torch.Generator().manual_seed(2))
     model(torch.ones(2, 3)).sum().backward()  # it was used: what that left in memory must not get into a file
     return model
 
@@ -82,33 +82,33 @@ def frames(page):
 
 
 def test_a_record_shows_its_layers_after_and_before_training(open_page, tmp_path, capsys):
-    out = tmp_path / "new folder" / "play.html"
+    out = tmp_path / "play.html"
     path = record(tmp_path, KEPT)
     assert run_command(["play", "--record", str(path), "--output", str(out), "--no-open"]) == 0
     assert capsys.readouterr().out.strip() == str(out)
     page = opened(open_page, out)
     assert page.inner_text("#source") == "cl-extrapolate-step.json"
     assert page.locator("#set option").all_inner_texts() == ["blocks.0.0", "blocks.0.0, before training"]
-    assert module_of(page).values.tolist() == [[0.5, 0.25, -0.125, 1.0]]
+    assert module_of(page).heights.tolist() == [[0.5, 0.25, -0.125, 1.0]]
     assert page.inner_text("#outside") == "25 % of the inputs fall outside the interval."
     assert page.locator("path.inputs").first.get_attribute("d").count("M") == 4
     page.fill("#channel", "1")
     frames(page)
-    assert module_of(page).values.tolist() == [[0.1, 0.2, 0.3, 0.4]]
-    assert module_of(page).values.dtype == torch.float64
+    assert module_of(page).heights.tolist() == [[0.1, 0.2, 0.3, 0.4]]
+    assert module_of(page).heights.dtype == torch.float64
     page.select_option("#set", "1")
     frames(page)
-    assert module_of(page).values.tolist() == [[0.0, 0.0, 0.0, 0.0]]
+    assert module_of(page).heights.tolist() == [[0.0, 0.0, 0.0, 0.0]]
     page.click("#undo")
     frames(page)
-    assert module_of(page).values.tolist() == [[0.1, 0.2, 0.3, 0.4]]
+    assert module_of(page).heights.tolist() == [[0.1, 0.2, 0.3, 0.4]]
     assert (page.input_value("#set"), page.input_value("#channel")) == ("0", "1")
     page.locator('.handle[data-node="2"]').press("ArrowUp")
     frames(page)
-    assert module_of(page).values[0, 1].item() != 0.2
+    assert module_of(page).heights[0, 1].item() != 0.2
     page.click("#reset")
     frames(page)
-    assert module_of(page).values.tolist() == [[0.1, 0.2, 0.3, 0.4]]
+    assert module_of(page).heights.tolist() == [[0.1, 0.2, 0.3, 0.4]]
     page.get_by_role("button", name="tanh", exact=True).click()
     frames(page)
     assert not page.locator("#outside").is_visible()
@@ -132,15 +132,15 @@ def test_a_saved_model_shows_every_layer_and_channel(open_page, tmp_path, networ
     page.fill("#channel", "4")
     frames(page)
     shown, wanted = module_of(page), network.blocks[2][0]
-    assert shown.values[0].equal(wanted.values[4])
-    assert shown.values.dtype == torch.float32
+    assert shown.heights[0].equal(wanted.heights[4])
+    assert shown.heights.dtype == torch.float32
     assert shown.tails == ("regression" if form == "model" else "extrapolate")
     if form == "model":
         x = torch.linspace(-2, 2, 9)
         assert torch.allclose(shown(x), wanted(x[:, None].expand(-1, 5))[:, 4], atol=1e-6)
     page.fill("#channel", "5")  # there is none
     frames(page)
-    assert module_of(page).values[0].equal(wanted.values[4])
+    assert module_of(page).heights[0].equal(wanted.heights[4])
 
 
 def test_replicas_intervals_and_weights_of_polynomials(open_page, tmp_path):
@@ -153,7 +153,7 @@ def test_replicas_intervals_and_weights_of_polynomials(open_page, tmp_path):
         }
     )
     for name in ("many", "weighted"):
-        nn.init.normal_(model[name].values, generator=generator)
+        nn.init.normal_(model[name].learned, generator=generator)
     torch.save(model, tmp_path / "model.pt")
     sets = shapes_in_model(tmp_path / "model.pt")
     assert [shapes.name for shapes in sets] == ["many", "weighted (weighted Chebyshev)"]
@@ -163,12 +163,12 @@ def test_replicas_intervals_and_weights_of_polynomials(open_page, tmp_path):
     page.fill("#channel", "1")
     frames(page)
     shown = module_of(page)
-    assert shown.values[0].equal(model["many"].values[2, 1])
+    assert shown.heights[0].equal(model["many"].heights[2, 1])
     assert (shown.tails, shown.basis.interval) == ("none", (0.0, 4.0))
     page.select_option("#set", "1")
     frames(page)
     x = torch.linspace(-1.5, 1.5, 7, dtype=torch.float64)
-    wanted = chebact.functional.weighted_chebyshev(x[:, None], model["weighted"].values[1:2].double())[:, 0]
+    wanted = chebact.functional.weighted_chebyshev(x[:, None], model["weighted"].weights[1:2].double())[:, 0]
     assert torch.allclose(module_of(page).double()(x), wanted, atol=1e-6)
 
 

@@ -92,7 +92,7 @@ def handle_points(page):
 def assert_curve_is(page, module):
     """The drawn curve and tails are the module's: the handles, whose heights are known, say what a pixel is."""
     nodes = chebact.nodes(module.degree, interval=module.basis.interval).numpy()
-    values = module.values.detach().double()[0].numpy()
+    values = module.heights.detach().double()[0].numpy()
     points = handle_points(page)
     across = numpy.polynomial.Polynomial.fit(nodes, points[:, 0], 1)
     up = numpy.polynomial.Polynomial.fit(values, points[:, 1], 1)
@@ -114,15 +114,15 @@ def assert_curve_is(page, module):
 def test_dragging_a_node_changes_curve_value_and_python_as_the_library_says(play):
     page = play("n=3&tails=extrapolate&f=tanh(x)")
     before, path = module_of(page), drawn(page)
-    assert torch.allclose(before.values[0], torch.tanh(chebact.nodes(3)), rtol=0, atol=1e-15)
+    assert torch.allclose(before.heights[0], torch.tanh(chebact.nodes(3)), rtol=0, atol=1e-15)
     assert_curve_is(page, before)
     points = handle_points(page)
-    scale = (before.values[0, 0] - before.values[0, 3]).item() / (points[3, 1] - points[0, 1])
+    scale = (before.heights[0, 0] - before.heights[0, 3]).item() / (points[3, 1] - points[0, 1])
     drag(page, 2, 0, -70)
     after = module_of(page)
-    assert after.values[0, 1].item() == height(page, 2)
-    assert after.values[0, 1].item() == pytest.approx(before.values[0, 1].item() + 70 * scale, abs=scale)
-    assert after.values[0, [0, 2, 3]].equal(before.values[0, [0, 2, 3]])
+    assert after.heights[0, 1].item() == height(page, 2)
+    assert after.heights[0, 1].item() == pytest.approx(before.heights[0, 1].item() + 70 * scale, abs=scale)
+    assert after.heights[0, [0, 2, 3]].equal(before.heights[0, [0, 2, 3]])
     assert not numpy.array_equal(path, drawn(page))
     assert_curve_is(page, after)
     assert page.text_content(".chip") == f"y₂ = {height(page, 2):g}"
@@ -172,7 +172,7 @@ def test_the_python_builds_exactly_what_is_shown(play):
         go(page, address)
         module, shown = module_of(page), page.evaluate(SHOWN, address)
         state = shown["state"]
-        assert module.values.double().tolist() == [state["values"]], address
+        assert module.heights.double().tolist() == [state["values"]], address
         assert (module.degree, module.tails) == (state["degree"], state["tails"])
         assert list(module.basis.interval) == state["interval"]
         if state["tails"] == "regression":
@@ -183,9 +183,9 @@ def test_the_python_builds_exactly_what_is_shown(play):
 
 def test_heights_that_float32_holds_are_given_in_float32(play):
     page = play("n=3&y=0.5,-0.25,1.5,3")
-    assert module_of(page).values.dtype == torch.float32
+    assert module_of(page).heights.dtype == torch.float32
     go(page, "n=3&y=0.5,-0.25,1.5,0.1")
-    assert module_of(page).values.dtype == torch.float64
+    assert module_of(page).heights.dtype == torch.float64
 
 
 def test_copy_puts_the_python_on_the_clipboard(play):
@@ -193,7 +193,7 @@ def test_copy_puts_the_python_on_the_clipboard(play):
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page.click("#copy")
     page.wait_for_function("() => document.getElementById('copy').textContent === 'Copied'")
-    assert built(page.evaluate("navigator.clipboard.readText()")).values.tolist() == [[1, 0.1, -0.3]]
+    assert built(page.evaluate("navigator.clipboard.readText()")).heights.tolist() == [[1, 0.1, -0.3]]
     page.click("#share")
     page.wait_for_function("() => document.getElementById('share').textContent === 'Copied'")
     assert page.evaluate("navigator.clipboard.readText()").endswith("#n=2&tails=extrapolate&y=1%2C0.1%2C-0.3")
@@ -212,7 +212,7 @@ def test_arrow_keys_move_a_handle_and_each_run_of_them_is_one_step_back(play):
     page.keyboard.press("PageDown")
     frames(page)
     assert height(page, 2) == pytest.approx(2 * step, abs=1e-12)
-    assert module_of(page).values[0, 1].item() == height(page, 2)
+    assert module_of(page).heights[0, 1].item() == height(page, 2)
     assert page.evaluate("document.activeElement.dataset.node") == "2"
     for name in ("aria-valuemin", "aria-valuemax", "aria-valuetext", "aria-orientation", "aria-label"):
         assert slider.get_attribute(name)
@@ -253,7 +253,7 @@ def test_touch_drags_a_handle_and_does_not_scroll(play):
     frames(page)
     assert height(page, 3) > before + 0.05
     assert page.evaluate("scrollY") == 0
-    assert module_of(page).values[0, 2].item() == height(page, 3)
+    assert module_of(page).heights[0, 2].item() == height(page, 3)
 
 
 def test_two_clicks_put_a_handle_back_on_the_function(play):
@@ -272,7 +272,7 @@ def test_controls_change_degree_tails_and_k(play):
     module = module_of(page)
     assert (module.degree, module.tails, module.basis.regression_nodes) == (6, "regression", 4)
     gelu = torch.nn.functional.gelu(chebact.nodes(6))
-    assert torch.allclose(module.values[0], gelu, rtol=0, atol=1e-15)
+    assert torch.allclose(module.heights[0], gelu, rtol=0, atol=1e-15)
     left, right = (float(part.replace("−", "-")) for part in page.inner_text("#slopes").split(","))
     slopes = chebact.end_slopes(gelu, tails="regression", regression_nodes=4)
     assert [left, right] == pytest.approx([float(slope) for slope in slopes], abs=1e-4)
@@ -286,25 +286,25 @@ def test_another_degree_keeps_a_curve_that_was_moved(play):
     page = play("n=2&f=0&y=1,0,1")  # the parabola
     page.fill("#degree-number", "5")
     frames(page)
-    assert torch.allclose(module_of(page).values[0], chebact.nodes(5) ** 2, rtol=0, atol=1e-14)
+    assert torch.allclose(module_of(page).heights[0], chebact.nodes(5) ** 2, rtol=0, atol=1e-14)
 
 
 def test_starts_and_typed_formulas(play):
     page = play()
     page.get_by_role("button", name="ReLU", exact=True).click()
     frames(page)
-    assert torch.allclose(module_of(page).values[0], torch.relu(chebact.nodes(3)), rtol=0, atol=1e-15)
+    assert torch.allclose(module_of(page).heights[0], torch.relu(chebact.nodes(3)), rtol=0, atol=1e-15)
     assert "corner" in page.inner_text("#verdict")
     assert page.inner_text("#bound") == "none"
     page.fill("#formula", "x^3 - ")
     frames(page)
     assert "wanted before the end" in page.inner_text("#complaint")
     assert page.input_value("#formula") == "x^3 - "
-    assert torch.allclose(module_of(page).values[0], torch.relu(chebact.nodes(3)), rtol=0, atol=1e-15)
+    assert torch.allclose(module_of(page).heights[0], torch.relu(chebact.nodes(3)), rtol=0, atol=1e-15)
     page.fill("#formula", "x^3 - x")
     frames(page)
     assert page.inner_text("#complaint") == ""
-    assert torch.allclose(module_of(page).values[0], chebact.nodes(3) ** 3 - chebact.nodes(3), atol=1e-15)
+    assert torch.allclose(module_of(page).heights[0], chebact.nodes(3) ** 3 - chebact.nodes(3), atol=1e-15)
     assert float(page.get_attribute("#error", "data-value")) < 1e-14
     page.fill("#formula", "1 / (x - 1)")
     frames(page)

@@ -202,7 +202,7 @@ def test_the_command_writes_every_form(tmp_path, capsys):
     write_record(results / "one.json", record("cl-extrapolate", "gravity", [0.02, 0.03]))
     document = tmp_path / "doc.md"
     document.write_text("<!-- begin: synthetic-released-0.01 -->\n<!-- end: synthetic-released-0.01 -->\n")
-    files = {name: tmp_path / "out" / f"table.{name}" for name in ("markdown", "csv", "json")}
+    files = {name: tmp_path / f"table.{name}" for name in ("markdown", "csv", "json")}
     words = [word for name, path in files.items() for word in (f"--{name}", str(path))]
     assert run_command(["report", "synthetic", "--results", str(results), *words, "--update", str(document)]) == 0
     assert "0.025 ± 0.007" in capsys.readouterr().out

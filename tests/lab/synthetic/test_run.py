@@ -232,7 +232,7 @@ def test_the_command_runs_and_reports(tmp_path, capsys):
         ({"workers": "0"}, ["workers", "0"]),
         ({"recipes": "mine"}, ["mine", "paper", "released"]),
         ({"seeds": "many"}, ["many"]),
-        ({"seeds": "1.5"}, ["seeds", "whole number", "1.5"]),
+        ({"seeds": "1.5"}, ["seeds", "integer", "1.5"]),
         ({"workers": "2", "dask": "tcp://127.0.0.1:9"}, ["--workers", "--dask"]),
         ({"speed": "9"}, ["--speed"]),
     ],

@@ -17,14 +17,14 @@ from rich.console import Console
 
 from chebact.lab import LabError
 from chebact.lab.bench.contract import run_contract_tests, why_not_tested
-from chebact.lab.bench.files import machine_path, must_be_writable, read_rows, write_rows
+from chebact.lab.bench.files import machine_path, read_rows, write_rows
 from chebact.lab.bench.machine import busy, machine_record, told
 from chebact.lab.bench.ops import CASES, Contender, Row, contenders, measure
 from chebact.lab.bench.page import as_markdown, as_short, as_table, sizes
 from chebact.lab.bench.peers import PEERS, found_peers, peer_versions
 from chebact.lab.bench.plot import draw, image_kind
 from chebact.lab.commands.options import Several
-from chebact.lab.output import save, wide_console
+from chebact.lab.output import check_outputs, save, wide_console
 from chebact.lab.page.documents import update_document
 from chebact.lab.stopping import Stopped
 
@@ -34,6 +34,7 @@ SECTION, SHORT = "bench-ops", "bench-short"
 WIDTH = 100  # of the tables where no terminal says otherwise
 WARNING = 300  # characters of one that are shown
 STOPPED = 130
+MOST_ELEMENTS = 2**31  # 8 GB of float32
 
 
 def ops(
@@ -63,8 +64,7 @@ def ops(
         check_case(case)
     if not 0 < budget < math.inf:
         raise LabError(f"a budget of {budget:g} came: more than 0 seconds are wanted, and a finite number")
-    if json is not None:
-        must_be_writable(json)
+    check_outputs(files=(json,))
     console, notes = wide_console(WIDTH), Console(stderr=True)
     extra = peers_asked_for(notes) if peers else []
     machine = machine_record({row.name: peer_versions()[row.name] for row in extra})  # before the tests load it
@@ -105,6 +105,7 @@ def page(
         Draw the cost of training, by activation and by degree, into this PNG or SVG file.
     """
     kind = None if plot is None else image_kind(plot)
+    check_outputs(files=(markdown, plot), documents=update)
     found, machine = read_rows(rows)
     text = as_markdown(found, machine)
     show(found, machine)
@@ -124,6 +125,8 @@ def check_case(case: str) -> None:
         axes = ()
     if len(axes) not in (2, 4) or min(axes) < 1:
         raise LabError(f"the case {case!r} came: sizes such as 256x256 or 128x64x16x16 are wanted, with 2 or 4 axes")
+    if math.prod(axes) > MOST_ELEMENTS:
+        raise LabError(f"a case must have at most {MOST_ELEMENTS} elements, got {case}; choose smaller sizes")
 
 
 def peers_asked_for(notes: Console) -> list[Contender]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from chebact.lab import LabError
 from chebact.lab.bench.ops import Row
 from chebact.lab.output import save
 
-__all__ = ["machine_path", "must_be_writable", "read_rows", "save", "write_rows"]
+__all__ = ["machine_path", "read_rows", "write_rows"]
 
 
 def machine_path(path: Path) -> Path:
@@ -63,18 +62,6 @@ def content(path: Path) -> str:
         return path.read_text(encoding="utf-8")
     except OSError as error:
         raise LabError(f"cannot read {path}: {error.strerror}; `chebact bench ops --json FILE` writes it") from error
-
-
-def must_be_writable(path: Path) -> None:
-    """Raise a LabError now, not after minutes of work, where a file cannot be written."""
-    if path.is_dir():
-        raise LabError(f"cannot write {path}: it is a folder, and the name of a file is wanted")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=path.parent):
-            pass
-    except OSError as error:
-        raise LabError(f"cannot write {path}: {error.strerror}; name a file in a folder of yours") from error
 
 
 def checksum(text: str) -> str:

@@ -20,7 +20,7 @@ from chebact.lab.clinical.spec import Labels, Shortcut
 from chebact.lab.clinical.table import DataError
 from chebact.lab.commands.options import Several, Whole
 from chebact.lab.commands.report import PAGE, check_no_record, write_page
-from chebact.lab.output import save, wide_console
+from chebact.lab.output import check_folder, check_outputs, save, wide_console
 from chebact.lab.page.documents import update_document
 from chebact.lab.page.results import read_results
 from chebact.lab.progress import show_progress
@@ -39,7 +39,7 @@ def run(
     table: Annotated[TableOptions, Parameter(name="*")] = GENERATED,
     models: Annotated[tuple[str, ...], Several] = MODELS,
     baselines: Annotated[tuple[str, ...], Several] = USUAL,
-    widths: Annotated[tuple[int, ...], Several] = (32, 64),
+    widths: Annotated[tuple[Whole, ...], Several] = (32, 64),
     seeds: Whole = 30,
     folds: Whole = 10,
     shortcut: Shortcut = "average",
@@ -83,6 +83,7 @@ def run(
         Address of a Dask scheduler whose workers are to do the training.
     """
     check_workers(workers, dask)
+    check_folder(results, "--results")
     networks, others = (tuple(each for each in names if each != "none") for names in (models, baselines))
     settings = (networks, others, widths, seeds, folds, shortcut, labels, epochs, trees, rounds)
     try:
@@ -115,7 +116,7 @@ def lines_of(records: Sequence[Record]) -> list[str]:
             lines.append(f"chosen on {record.spec['data']}: {chosen_in_words(record)}, in {record.run['seconds']:g} s")
             continue
         (row,) = rows_of([record])
-        scores = "NaN" if row.accuracy is None else f"accuracy {row.accuracy:.1f} %, micro-F1 {row.micro_f1:.1f} %"
+        scores = "diverged" if row.accuracy is None else f"accuracy {row.accuracy:.1f} %, micro-F1 {row.micro_f1:.1f} %"
         width = "" if row.width is None else f", width {row.width}"
         lines.append(f"{row.data}, {row.model}{width}: {scores}, in {record.run['seconds']:g} s")
     return lines
@@ -165,6 +166,7 @@ def report(
         Folder of the page, index.html; without it the page goes to `report` unless another file is asked for.
     """
     check_no_record(results, markdown, csv, json)
+    check_outputs(files=(markdown, csv, json), folders=(output,), documents=update)
     found = read_results(results)
     everything = found.of("clinical")
     records = [record for record in everything if not data or record.spec["data"] in data]

@@ -16,6 +16,7 @@ from chebact.lab.clinical.spec import BaselineCohort, NetworkCohort
 from chebact.lab.clinical.table import Recordings
 from chebact.lab.spec import stream
 from chebact.networks import ResidualMLP
+from chebact.table import paper_activation
 from chebact.training.replicas import ReplicaRun, cross_entropy, paper_sgd, predict_replicas, train_replicas_
 
 __all__ = ["baseline_results", "network_of", "network_results", "train_folds"]
@@ -27,7 +28,11 @@ CLASSES = 2
 
 def network_of(cohort: NetworkCohort, features: int, **options: Any) -> ResidualMLP:
     """The paper's clinical network: Linear, two blocks of two [activation, Linear] joined with their input, Linear."""
-    shape: dict[str, Any] = {"activation": cohort.model, "width": cohort.width, "shortcut": JOINS[cohort.shortcut]}
+    shape: dict[str, Any] = {
+        "activation": paper_activation(cohort.model),
+        "width": cohort.width,
+        "shortcut": JOINS[cohort.shortcut],
+    }
     return ResidualMLP(features, CLASSES, blocks=2, layers=2, last_activation=False, **shape, **options)
 
 

@@ -30,8 +30,9 @@ from chebact.lab.clinical.spec import (
 )
 from chebact.lab.clinical.table import Recordings
 from chebact.lab.environment import environment, host
+from chebact.lab.output import make_folder
 from chebact.lab.spec import as_plain
-from chebact.lab.store import Record, check_folder, holds, read_record, write_record
+from chebact.lab.store import Record, holds, read_record, write_record
 from chebact.lab.workers import cores, run_all
 
 __all__ = ["CHOICE", "MODELS", "NAME", "ClinicalRequest", "Done", "run_clinical"]
@@ -167,7 +168,7 @@ def run_clinical(
     tally.total = sum(spec.cost() for spec in [*choosing, *cohorts])
     missing = [cohort for cohort in cohorts if not holds(cohort.path(results), as_plain(cohort))]
     if missing:
-        check_folder(results)
+        make_folder(results)
     yield tally.step([cohort for cohort in cohorts if cohort not in missing])
     for cohort, record in run_all(partial(trained, table=table, choices=choices), missing, workers=workers, dask=dask):
         write_record(cohort.path(results), record)
@@ -185,7 +186,7 @@ def chosen(
     """Choose what features are still to be chosen. One cohort is one piece of work, which all cores share."""
     missing = [spec for spec in choosing if not holds(spec.path(results), as_plain(spec))]
     if missing:
-        check_folder(results)
+        make_folder(results)
     yield tally.step([spec for spec in choosing if spec not in missing])
     table = request.table if request.chooser is None else request.chooser_table()
     work = partial(chosen_record, table=table, jobs=(workers or cores()) if request.chooser is not None else 1)

@@ -37,6 +37,10 @@ __all__ = [
 
 TwoLabels = Literal["refuse", "keep", "drop"]
 UNNAMED = re.compile(r"(Unnamed: \d+)?")  # the second is what pandas calls a column without a name
+PUBLISHED = {
+    "b31fde8385b198d3": "5477a6d0c70a7420",
+    "9abe4b6e930b56b5": "36bf81fd9c2be748",
+}  # generated tables with records: rounded, and in full
 SMALLEST = 1e-150  # deviation of a column: the squares of smaller ones are lost
 Row = tuple[int, list[str]]  # its number in the file, and its cells
 
@@ -118,10 +122,16 @@ class Recordings:
 
     @property
     def digest(self) -> str:
-        """The start of a SHA-256 over all that is learned from: two tables of one digest give the same results."""
+        """The start of a SHA-256 over all that is learned from: names, subjects, labels and the bits of x.
+
+        The last bits of generated numbers depend on the processor (exponentials, matrix products), so that those count
+        to three decimals. A generated table that was published under the digest of all its bits keeps that one.
+        """
+        x = np.rint(1000 * self.x).astype("<i8") if self.generated else self.x
         shown = hashlib.sha256("\0".join((*self.features, "", *self.subjects)).encode())
-        shown.update(np.ascontiguousarray(self.x).tobytes() + np.ascontiguousarray(self.y).tobytes())
-        return shown.hexdigest()[:16]
+        shown.update(np.ascontiguousarray(x).tobytes() + np.ascontiguousarray(self.y).tobytes())
+        digest = shown.hexdigest()[:16]
+        return PUBLISHED.get(digest, digest) if self.generated else digest
 
     def with_features(self, names: Sequence[str]) -> Recordings:
         """The same recordings with these columns alone, in this order; a `DataError` names those that are missing."""

@@ -1,4 +1,4 @@
-"""Options that the commands share: several words after one name, and whole numbers that are not rounded."""
+"""Options that the commands share: several words after one name, and integers that are not rounded."""
 
 from __future__ import annotations
 
@@ -14,10 +14,12 @@ Several = Parameter(consume_multiple=True, negative=())
 
 def whole_number(kind: Any, tokens: Sequence[Token]) -> int:
     """The number that was typed; cyclopts alone would round 1.5 to 2."""
+    word = tokens[0].value
     try:
-        return int(tokens[0].value)
+        return int(word)
     except ValueError:
-        raise ValueError(f"a whole number is wanted; got {tokens[0].value!r}") from None
+        shown = repr(word if len(word) <= 40 else f"{word[:37]}...")
+        raise ValueError(f"it must be an integer, got {shown}") from None
 
 
 Whole = Annotated[int, Parameter(converter=whole_number)]

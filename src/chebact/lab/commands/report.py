@@ -9,7 +9,7 @@ from rich.console import Console
 
 from chebact import __version__
 from chebact.lab import LabError
-from chebact.lab.output import save
+from chebact.lab.output import check_folder, make_folder, save
 from chebact.lab.page.page import Kind, as_html, sections_of
 from chebact.lab.page.readme_pictures import readme_pictures
 from chebact.lab.page.results import Results, read_results
@@ -30,6 +30,7 @@ def everything(*, results: Path = RESULTS, output: Path = PAGE) -> None:
     output
         Folder to write index.html into.
     """
+    check_folder(output, "--output")
     write_page("all", read_results(results), output)
 
 
@@ -44,7 +45,10 @@ def pictures(*, results: Path = RESULTS, output: Path = Path("docs/images")) -> 
         Folder to write the SVG files into.
     """
     must_have("matplotlib")
-    for name, content in readme_pictures(read_results(results)).items():
+    check_folder(output, "--output")
+    drawn = readme_pictures(read_results(results))
+    make_folder(output, "--output")
+    for name, content in drawn.items():
         save(output / name, content)
         tell(f"{output / name}")
 
@@ -53,11 +57,11 @@ def write_page(kind: Kind, results: Results, output: Path) -> None:
     """Write the page into a folder, whole or not at all, and say where it is."""
     if not results.records:
         raise LabError(f"there are no records below {results.folder}: run an experiment first (`chebact run --help`)")
-    if output.exists() and not output.is_dir():
-        raise LabError(f"cannot write into {output}: it is a file, and the name of a folder is wanted")
+    check_folder(output, "--output")
     must_have("jinja2", "matplotlib")
     foot = f"Made by chebact {__version__} from the {len(results.records):,} records below {results.folder}."
     page = as_html(sections_of(results, kind), foot).encode()
+    make_folder(output, "--output")
     save(output / "index.html", page)
     tell(f"the page: {output / 'index.html'} ({len(page) / 1e6:.1f} MB)")
 

@@ -68,7 +68,7 @@ def entry(activation: nn.Module, inputs: Tensor, number: int, unit: int) -> dict
         low, high = low - 1, high + 1
     points = torch.zeros(POINTS, inputs.shape[1], 1, 1)
     points[:, unit] = torch.linspace(low, high, POINTS).view(-1, 1, 1)
-    values = getattr(activation, "values", None)
+    values = getattr(activation, "heights", None)
     return {
         "convolution": number,
         "unit": unit,

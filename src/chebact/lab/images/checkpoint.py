@@ -4,16 +4,26 @@ from __future__ import annotations
 
 import hashlib
 import io
+import json
 import re
+import zipfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import torch
 
 from chebact.files import writing_whole
 
-__all__ = ["CheckpointError", "checkpoints", "is_checkpoint", "load_checkpoint", "read_checkpoint", "save_checkpoint"]
+__all__ = [
+    "CheckpointError",
+    "checkpoints",
+    "has_compressed_parts",
+    "is_checkpoint",
+    "load_checkpoint",
+    "read_checkpoint",
+    "save_checkpoint",
+]
 
 MAGIC = b"chebact checkpoint 1\n"
 NAME = re.compile(r"checkpoint-(\d+)\.pt")
@@ -75,6 +85,8 @@ def load_checkpoint(path: Path, identity: Mapping[str, Any]) -> dict[str, Any]:
     if other:
         words = ", ".join(f"{name} is {there.get(name)!r} there and {identity.get(name)!r} here" for name in other)
         raise CheckpointError(f"{path} is of another training ({words}): choose another folder with --output")
+    if parts["position"] != position_of(path):
+        raise CheckpointError(f"{path} is the checkpoint {parts['position']} under another name: give it its own again")
     state: dict[str, Any] = parts["state"]
     return state
 
@@ -101,5 +113,35 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
         raise CheckpointError(f"{path} is not a whole checkpoint of this version of chebact: {mend}")
     if hashlib.sha256(content[start:]).hexdigest().encode() != content[len(MAGIC) : start - 1]:
         raise CheckpointError(f"{path} is damaged, for its checksum does not fit: {mend}")
-    parts: dict[str, Any] = torch.load(io.BytesIO(content[start:]), map_location="cpu", weights_only=True)
-    return parts
+    payload = io.BytesIO(content[start:])
+    try:
+        if has_compressed_parts(payload):
+            raise CheckpointError(f"{path} has compressed parts, which no checkpoint has: {mend}")
+        payload.seek(0)
+        parts = torch.load(payload, map_location="cpu", weights_only=True)
+        right = is_plain(parts["identity"]) and isinstance(parts["state"], dict)
+        right = right and type(parts["position"]) is int
+    except CheckpointError:
+        raise
+    except Exception as error:  # what somebody else put there, under a checksum of his own, raises anything
+        raise CheckpointError(f"{path} does not hold what a checkpoint holds: {mend}") from error
+    if not right:
+        raise CheckpointError(f"{path} does not hold what a checkpoint holds: {mend}")
+    return dict(parts)
+
+
+def is_plain(identity: Any) -> bool:
+    """Whether this is a dictionary of what JSON knows; an error or False where not."""
+    return isinstance(identity, dict) and bool(json.dumps(identity, allow_nan=False))
+
+
+def has_compressed_parts(file: IO[bytes] | Path) -> bool:
+    """Whether a file is a zip file with compressed parts. torch.save writes none, and a few bytes may claim gigabytes.
+
+    >>> has_compressed_parts(io.BytesIO(b"no zip file"))
+    False
+    """
+    if not zipfile.is_zipfile(file):
+        return False
+    with zipfile.ZipFile(file) as archive:
+        return any(part.compress_type != zipfile.ZIP_STORED for part in archive.infolist())

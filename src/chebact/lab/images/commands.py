@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -26,7 +26,7 @@ from chebact.lab.images.run import OPTION, ImageCohort, Watch, run_images
 from chebact.lab.images.sets import IMAGE_DATASETS
 from chebact.lab.images.tables import CAPTION, as_markdown, as_table
 from chebact.lab.images.training import Epoch
-from chebact.lab.output import save, wide_console
+from chebact.lab.output import check_folder, check_outputs, make_folder, save, wide_console
 from chebact.lab.page.documents import update_document
 from chebact.lab.page.results import read_results
 from chebact.lab.progress import time_left
@@ -80,7 +80,7 @@ class Choices:
     subset: Whole | None = None
     shake: bool | None = None
     form: Literal["paper", "released"] = "paper"
-    where: Annotated[tuple[int, ...], Several] = tuple(range(6, 14))
+    where: Annotated[tuple[Whole, ...], Several] = tuple(range(6, 14))
     degree: Whole = 3
     precision: Literal["float32", "bfloat16"] = "float32"
     channels_last: bool = True
@@ -120,6 +120,7 @@ def run(
         Folder of the records, and of checkpoints and logs beside them.
     """
     keep_freed_memory()
+    check_folder(output, OPTION)
     place = device_named(device)
     with joined(place) as own:
         settings = {name: getattr(choices, name) for name in Choices.__dataclass_fields__}
@@ -132,10 +133,23 @@ def run(
         for cohort, was_there in zip(cohorts, there, strict=True):
             with shown(cohort, console) as watch:
                 record = run_images(cohort, output, **files, device=place, team=own, watch=watch)
-            accuracies = ", ".join(percent(seed["accuracy"]) for seed in record.results["seeds"])
+            seeds = record.results["seeds"]
+            accuracies = ", ".join("diverged" if seed["nan"] else percent(seed["accuracy"]) for seed in seeds)
             kept = " (it was there; move it away to train anew)" if was_there else ""
             told = f"{cohort.activation} on {cohort.dataset}, test accuracy: {accuracies}; {cohort.path(output)}{kept}"
-            console.print(told, highlight=False, markup=False, soft_wrap=True)
+            lines = [told, *diverged_in_words(cohort.activation, seeds)]
+            console.print("\n".join(lines), highlight=False, markup=False, soft_wrap=True)
+
+
+def diverged_in_words(activation: str, seeds: Sequence[Mapping[str, Any]]) -> list[str]:
+    """One line where trainings left the finite numbers: which, in which epoch, and what may help."""
+    lost = [f"seed {seed['seed']} in epoch {len(seed['curves']['train_loss'])}" for seed in seeds if seed["nan"]]
+    if not lost:
+        return []
+    return [
+        f"{activation} diverged ({', '.join(lost)}): the loss left the finite numbers, as the record says; a smaller "
+        "--learning-rate may help, with another --output"
+    ]
 
 
 def report(
@@ -177,6 +191,7 @@ def report(
         check_choice("image set", name, IMAGE_DATASETS)
     kind = None if curves is None else image_kind(curves)
     check_no_record(results, markdown, text, json)
+    check_outputs(files=(markdown, text, json, curves), folders=(captures, output), documents=update)
     found = read_results(results)
     records = found.of("images")
     records = [record for record in records if not dataset or record.spec["dataset"] in dataset]
@@ -204,6 +219,7 @@ def report(
 
 def save_captures(records: Sequence[Record], folder: Path) -> None:
     """Draw the captured units of each record into a file; those of a name that was there get a number."""
+    make_folder(folder, "--captures")
     names = Counter[str]()
     for record in records:
         spec = record.spec

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -15,6 +16,7 @@ from chebact.lab import LabError
 from chebact.lab.images.fetch import OFFICIAL, PACKAGES, fetch_images, stored_files
 from chebact.lab.images.files import FILES, DataError
 from chebact.lab.images.sets import IMAGE_DATASETS, data_folder
+from chebact.lab.output import check_folder
 
 __all__ = ["fetch", "show"]
 
@@ -37,6 +39,8 @@ def fetch(
     if dataset == "digits":
         raise LabError("digits need no fetching: they come with scikit-learn")
     folder, console = data or data_folder(), Console(stderr=True)
+    if data is not None or os.environ.get("CHEBACT_DATA"):
+        check_folder(folder, "--data")
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
     with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task(dataset, total=None)

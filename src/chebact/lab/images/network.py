@@ -17,7 +17,7 @@ from torch.autograd import Function
 from chebact.checks import count_of, whole_number
 from chebact.lab.images.norm_activation import norm_activation
 from chebact.networks.residual_mlp import draw_
-from chebact.table import make_activation
+from chebact.table import Factory, build_activation
 
 __all__ = ["ShakeBlock", "ShakeShakeResNet", "Shortcut", "shake_shake"]
 
@@ -101,8 +101,8 @@ class ShakeBlock(nn.Module):
         out_channels: int,
         *,
         stride: int = 1,
-        activations: tuple[str, str] = ("relu", "relu"),
-        degree: int = 3,
+        activations: tuple[str | Factory, str | Factory] = ("relu", "relu"),
+        degree: int | None = None,
         shake: bool = True,
         idle_shortcut: bool = False,
     ) -> None:
@@ -113,10 +113,10 @@ class ShakeBlock(nn.Module):
 
         def branch() -> nn.Sequential:
             return nn.Sequential(
-                make_activation(before, in_channels, degree),
+                build_activation(before, in_channels, degree=degree),
                 nn.Conv2d(in_channels, out_channels, 3, stride, padding=1, bias=False),
                 nn.BatchNorm2d(out_channels),
-                make_activation(between, out_channels, degree),
+                build_activation(between, out_channels, degree=degree),
                 nn.Conv2d(out_channels, out_channels, 3, padding=1, bias=False),
                 nn.BatchNorm2d(out_channels),
             )
@@ -152,7 +152,7 @@ class ShakeShakeResNet(nn.Module):
     Args:
         in_channels: 1 for grey, 3 for colour.
         classes: how many there are.
-        activation: a name of the table of activations.
+        activation: a name of the table of activations, or a factory that takes the channels.
         shake: shake-shake in all stages, in none (the plain mean of the branches), or in these stages of 1, 2, 3.
         where: the numbers of the convolutions that have `activation` before them; the others have ReLU. The last eight
             by default; 2 to 13 are all of them.
@@ -174,12 +174,12 @@ class ShakeShakeResNet(nn.Module):
         in_channels: int = 3,
         classes: int = 10,
         *,
-        activation: str = "relu",
+        activation: str | Factory = "relu",
         shake: bool | Collection[int] = True,
         where: Collection[int] | None = None,
         widths: Sequence[int] = WIDTHS,
         blocks: int = 2,
-        degree: int = 3,
+        degree: int | None = None,
         idle_shortcuts: bool = True,
         generator: torch.Generator | None = None,
     ) -> None:

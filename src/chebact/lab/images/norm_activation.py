@@ -18,7 +18,8 @@ from torch.nn.functional import batch_norm
 from chebact import kernels
 from chebact.activations import ChebyshevLagrange
 from chebact.autograd import evaluate
-from chebact.basis import Basis
+from chebact.torch_modes import OWN_TYPES, has_hooks, transforms_active
+from chebact.watchers import notify, watched
 
 __all__ = ["norm_activation"]
 
@@ -28,22 +29,30 @@ class _NormActivation(Function):
 
     @staticmethod
     def forward(
-        ctx: Any, x: Tensor, norm: nn.BatchNorm2d, weight: Tensor, bias: Tensor, values: Tensor, basis: Basis
+        ctx: Any,
+        x: Tensor,
+        norm: nn.BatchNorm2d,
+        weight: Tensor,
+        bias: Tensor,
+        heights: Tensor,
+        activation: ChebyshevLagrange,
     ) -> Tensor:
         normed, mean, scale = torch.native_batch_norm(
             x, weight, bias, norm.running_mean, norm.running_var, True, norm.momentum or 0.0, norm.eps
         )
-        ctx.norm, ctx.basis = norm, basis
-        ctx.save_for_backward(x, weight, bias, mean, scale, values)
-        return kernels.evaluate(normed, values, basis, 1, False, inplace=True)
+        if watched:
+            notify(activation, normed)
+        ctx.norm, ctx.basis = norm, activation.basis
+        ctx.save_for_backward(x, weight, bias, mean, scale, heights)
+        return kernels.evaluate(normed, heights, activation.basis, 1, False, inplace=True)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Any:
-        x, weight, bias, mean, scale, values = ctx.saved_tensors
+        x, weight, bias, mean, scale, heights = ctx.saved_tensors
         if torch.is_grad_enabled():  # the gradients will be differentiated again: the two steps, which can be
             normed = batch_norm(x, None, None, weight, bias, True, 0.0, ctx.norm.eps)
-            result = evaluate(normed, values, ctx.basis, 1, False)
-            given = {0: x, 2: weight, 3: bias, 4: values}
+            result = evaluate(normed, heights, ctx.basis, 1, False)
+            given = {0: x, 2: weight, 3: bias, 4: heights}
             wanted = [index for index in given if ctx.needs_input_grad[index]]
             found = torch.autograd.grad(result, [given[index] for index in wanted], grad, create_graph=True)
             gradients = dict(zip(wanted, found, strict=True))
@@ -52,12 +61,12 @@ class _NormActivation(Function):
         shape = (1, -1, *(1,) * (x.ndim - 2))
         offset = torch.addcmul(bias.to(scale.dtype), mean, factor, value=-1)
         normed = torch.addcmul(offset.view(shape), x, factor.view(shape)).to(x.dtype)
-        for_normed, for_values = kernels.gradients(normed, grad, values, ctx.basis, 1, False)
+        for_normed, for_heights = kernels.gradients(normed, grad, heights, ctx.basis, 1, False)
         del normed
         for_x, for_weight, for_bias = torch.ops.aten.native_batch_norm_backward(
             for_normed, x, weight, None, None, mean, scale, True, ctx.norm.eps, (True, True, True)
         )
-        return for_x, None, for_weight, for_bias, for_values, None
+        return for_x, None, for_weight, for_bias, for_heights, None
 
 
 def norm_activation(x: Tensor, norm: nn.Module, activation: nn.Module) -> Tensor:
@@ -76,7 +85,7 @@ def norm_activation(x: Tensor, norm: nn.Module, activation: nn.Module) -> Tensor
     assert isinstance(norm, nn.BatchNorm2d)
     assert norm.num_batches_tracked is not None
     norm.num_batches_tracked.add_(1)
-    result: Tensor = _NormActivation.apply(x, norm, norm.weight, norm.bias, activation.values, activation.basis)  # type: ignore[no-untyped-call]
+    result: Tensor = _NormActivation.apply(x, norm, norm.weight, norm.bias, activation.heights, activation)  # type: ignore[no-untyped-call]
     return result
 
 
@@ -85,8 +94,14 @@ def is_fused(x: Tensor, norm: nn.Module, activation: nn.Module) -> bool:
     return (
         type(activation) is ChebyshevLagrange
         and type(norm) is nn.BatchNorm2d
-        and activation.values.shape[:-1] == (norm.num_features,)
+        and type(x) in OWN_TYPES
+        and x.dim() == 4
+        and activation.is_materialized
+        and type(activation.heights) in OWN_TYPES
+        and activation.heights.shape == (norm.num_features, activation.degree + 1)
+        and activation.heights.device == x.device
         and activation.channel_dim == 1
+        and "forward" not in vars(activation)
         and norm.training
         and norm.affine
         and norm.track_running_stats
@@ -94,13 +109,6 @@ def is_fused(x: Tensor, norm: nn.Module, activation: nn.Module) -> bool:
         and torch.is_grad_enabled()
         and not (has_hooks(norm) or has_hooks(activation))
         and not torch.compiler.is_compiling()
-        and not torch._C._are_functorch_transforms_active()
+        and not transforms_active()
         and x.numel() > x.shape[1]  # torch refuses one number a channel
-    )
-
-
-def has_hooks(module: nn.Module) -> bool:
-    """Whether somebody wants to be called when this module is."""
-    return bool(
-        module._forward_hooks or module._forward_pre_hooks or module._backward_hooks or module._backward_pre_hooks
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import pickle
+import pickletools
 import re
 from typing import Any
 
@@ -17,6 +18,8 @@ from chebact.lab.images.files import DataError
 
 __all__ = ["read_arrays"]
 
+STEPS = 1_000_000  # a file of CIFAR-10 takes some 50,000
+PUTS = ("PUT", "BINPUT", "LONG_BINPUT")
 TYPE = re.compile(r"[<>|=]?([uif][1248]|b1)")
 
 
@@ -85,6 +88,15 @@ class _Reader(pickle.Unpickler):
         return NAMES[module, name]
 
 
+def check_steps(content: bytes) -> None:
+    """Look at the steps of a pickle before any is done: few enough, and no place in its memory far beyond them, for
+    the unpickler would make room for all the places before it.
+    """
+    for count, (step, number, _) in enumerate(pickletools.genops(content)):
+        if count > STEPS or (step.name in PUTS and isinstance(number, int) and number > STEPS):
+            raise pickle.UnpicklingError("more steps than a pickle of arrays takes")
+
+
 def read_arrays(content: bytes) -> dict[str, Any]:
     """The dictionary in a pickle, its values arrays, numbers, texts and lists of them; anything else is a DataError.
 
@@ -93,9 +105,11 @@ def read_arrays(content: bytes) -> dict[str, Any]:
     {'data': array([0, 1, 2]), 'labels': [1, 2]}
     """
     try:
+        check_steps(content)
         found = _Reader(io.BytesIO(content), encoding="bytes").load()
     except Exception as error:  # a broken pickle raises anything
-        raise DataError(f"a pickle of arrays is wanted, but this one holds or begins {error}") from error
+        reason = f"holds or begins {' '.join(str(error).split())}" if str(error) else "is broken"
+        raise DataError(f"a pickle of arrays is wanted, but this one {reason}") from error
     if not isinstance(found, dict):
         raise DataError(f"a pickled dictionary is wanted, but a {type(found).__name__} came")
     text = {key.decode("latin1") if isinstance(key, bytes) else str(key): value for key, value in found.items()}

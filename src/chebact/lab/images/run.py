@@ -22,6 +22,7 @@ import torch
 from chebact.files import FolderInUseError, alone_in
 from chebact.lab import LabError
 from chebact.lab.environment import environment, host
+from chebact.lab.images import bfloat16
 from chebact.lab.images.augment import as_input
 from chebact.lab.images.capture import capture
 from chebact.lab.images.checkpoint import CheckpointError
@@ -31,9 +32,10 @@ from chebact.lab.images.log import Curves, write_log
 from chebact.lab.images.network import ShakeShakeResNet, numbers_of
 from chebact.lab.images.sets import IMAGE_DATASETS, ImageSet, load_images
 from chebact.lab.images.training import GENERATORS, BatchError, Epoch, ImageSettings, ImageTraining
+from chebact.lab.output import make_folder
 from chebact.lab.spec import as_plain, check_choice, check_count, stream
-from chebact.lab.store import Record, check_folder, holds, read_record, write_record
-from chebact.table import ACTIVATIONS
+from chebact.lab.store import Record, holds, read_record, write_record
+from chebact.table import ACTIVATIONS, paper_activation
 
 __all__ = ["NAME", "ImageCohort", "Watch", "run_images"]
 
@@ -76,13 +78,13 @@ class ImageCohort:
             check_count(what, getattr(self, what))
         for what in ("learning_rate", "momentum", "weight_decay"):
             if not 0 <= getattr(self, what) < float("inf"):
-                raise LabError(f"{what} must be a finite number of 0 or more; got {getattr(self, what)}")
+                raise LabError(f"{what} must be a finite number of 0 or more, got {getattr(self, what)}")
         if self.subset is not None:
             check_count("subset", self.subset)
             most = IMAGE_DATASETS[self.dataset].train
             if self.subset > most:
                 raise LabError(
-                    f"subset must be at most {most}, the training images of {self.dataset}; got {self.subset}"
+                    f"subset must be at most {most}, the training images of {self.dataset}, got {self.subset}"
                 )
         if not self.where:
             raise LabError("where must name one convolution at least, from 2 to 13")
@@ -107,7 +109,7 @@ class ImageCohort:
         return ShakeShakeResNet(
             IMAGE_DATASETS[self.dataset].channels,
             IMAGE_DATASETS[self.dataset].classes,
-            activation=self.activation,
+            activation=paper_activation(self.activation),
             shake=bool(self.shake) if self.form == "paper" else (2, 3) if self.shake else False,
             where=self.where,
             degree=self.degree,
@@ -153,12 +155,14 @@ def run_images(
     there = team.told(lambda: read_record(path) if holds(path, as_plain(cohort), OPTION) else None)
     if there is not None:
         return there  # type: ignore[no-any-return]
+    if cohort.precision == "bfloat16" and device == "cpu" and (reason := team.told(bfloat16.why_not)) is not None:
+        raise LabError(reason)
     watch = watch if watch is not None and team.leads else Watch()
     created = datetime.now(UTC).isoformat(timespec="seconds")
     try:
         train = load_images(cohort.dataset, "train", data).head(cohort.subset)
         test = load_images(cohort.dataset, "test", data)
-        team.told(partial(check_folder, path.parent, OPTION))  # better now than after the first epoch
+        team.told(partial(make_folder, output, OPTION))  # better now than after the first epoch
         outcomes = []
         with ExitStack() as held:  # by the first process for all
             team.told(lambda: held.enter_context(alone_in(path.with_suffix(""))))
@@ -233,7 +237,7 @@ def run_seed(
         curves.close()
     after = capture(training.network, shown, trained=True) if seed == 0 and math.isfinite(history[-1].test_loss) else []
     return {
-        "result": result_of(seed, history, training.failed),
+        "result": result_of(seed, history, training.failed or not math.isfinite(history[-1].test_loss)),
         "seconds": [round(epoch.seconds, 2) for epoch in history],
         "captures": {"before": before, "after": after},
     }

@@ -6,12 +6,9 @@ unpacked to a place that an archive names: members are read one by one, no furth
 
 from __future__ import annotations
 
-import gzip
 import io
 import json
-import lzma
 import tarfile
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -19,14 +16,17 @@ from typing import IO
 
 import numpy
 
-from chebact.lab.images.files import FILES, DataError
+from chebact.lab.images.files import FILES, RECORD, DataError
 from chebact.lab.images.restricted_pickle import read_arrays
+from chebact.lab.images.unpacking import GZIP, UNREADABLE, Unpacked
 
 __all__ = ["Offer", "offers_in", "offers_of"]
 
 ARCHIVES = (".tar.gz", ".tgz", ".tar", ".tar.xz")
 LARGEST = 64 * 2**20  # bytes of any file that is read, before it is known to be what it claims
-BROKEN = (OSError, EOFError, tarfile.TarError, zlib.error, lzma.LZMAError)
+ARCHIVE = 512 * 2**20  # bytes of an archive, unpacked; the largest that is known has 186 million
+MEMBERS = 10_000  # files of an archive
+BROKEN = (OSError, EOFError, tarfile.TarError, *UNREADABLE)
 
 
 @dataclass(frozen=True)
@@ -74,8 +74,11 @@ def offers_of(path: Path, dataset: str) -> Iterator[Offer]:
 def from_archive(file: IO[bytes], where: str, dataset: str) -> Iterator[Offer]:
     """The files of the set in a tar archive, by their last name; links and folders are passed over."""
     sheets: dict[str, bytes] = {}
-    with tarfile.open(fileobj=file, mode="r:*") as archive:
-        for member in archive:
+    packed = Unpacked(file, where, ARCHIVE)
+    with tarfile.open(fileobj=packed, mode="r|") as archive:  # type: ignore[call-overload]  # `read` is all it needs
+        for count, member in enumerate(archive):
+            if count >= MEMBERS:
+                raise DataError(f"{where} has more than {MEMBERS} files, as no archive of the image sets has")
             last = PurePosixPath(member.name).name
             name, inside = claimed(last, dataset), f"{last} in {where}"
             wanted = member.isfile() and (name is not None or (dataset == "cifar10" and last in SHEETS))
@@ -104,9 +107,8 @@ def claimed(name: str, dataset: str) -> str | None:
 
 def in_one_form(name: str, content: bytes, where: str) -> bytes:
     """The content as the data folder has it: unpacked, and CIFAR's pickles as binary records."""
-    if content[:2] == b"\x1f\x8b":
-        with gzip.open(io.BytesIO(content)) as file:
-            content = read_some(file, where)
+    if content[:2] == GZIP:
+        content = Unpacked(io.BytesIO(content), where, LARGEST).read()
     if name.removesuffix(".gz") in PICKLES:
         return records(read_arrays(content), where)
     return content
@@ -134,8 +136,12 @@ def from_sheets(sheets: dict[str, bytes], where: str) -> Iterator[Offer]:
         from PIL import Image
     except ImportError as error:
         raise DataError("this package holds pictures, and Pillow reads them: pip install 'chebact[lab]'") from error
-    lists = {part: labels_in(sheets, f"{part}_lables.json", where) for part in ("train", "test")}
-    size = len(lists["train"]) // (len(FILES["cifar10"]) - 1)
+    *batches, test = (stored.size // RECORD for stored in FILES["cifar10"].values())  # images of each file
+    lists = {
+        part: labels_in(sheets, f"{part}_lables.json", where, count)
+        for part, count in (("train", sum(batches)), ("test", test))
+    }
+    size = batches[0]
     for index, name in enumerate(FILES["cifar10"]):
         stem = name.removesuffix(".bin")
         labels = lists["test"] if stem == "test_batch" else lists["train"][size * index : size * (index + 1)]
@@ -152,33 +158,34 @@ def from_sheets(sheets: dict[str, bytes], where: str) -> Iterator[Offer]:
         yield Offer(name, f"{stem}.png in {where}", records({"data": planes, "labels": labels}, where))
 
 
-def labels_in(sheets: dict[str, bytes], name: str, where: str) -> list[object]:
-    """The list in one of the package's JSON files."""
+def labels_in(sheets: dict[str, bytes], name: str, where: str, count: int) -> list[object]:
+    """The list of so many labels in one of the package's JSON files."""
     try:
         labels = json.loads(sheets[name])
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise DataError(f"{name} in {where} is not JSON: get it anew") from error
-    if not isinstance(labels, list):
-        raise DataError(f"{name} in {where} is no list of labels: get it anew")
+    if not isinstance(labels, list) or len(labels) != count:
+        raise DataError(f"{name} in {where} is no list of {count} labels: get it anew")
     return labels
 
 
 def debian_data(file: IO[bytes]) -> IO[bytes]:
-    """The archive of files within a Debian package, which is an ar archive."""
+    """The Debian package, which is an ar archive, at the start of the archive of files within it."""
+    end = file.seek(0, io.SEEK_END)
+    file.seek(0)
     if file.read(8) != b"!<arch>\n":
         raise tarfile.TarError("it is not a Debian package")
     while len(head := file.read(60)) == 60:
         name, digits = head[:16].decode("ascii", "replace").strip().rstrip("/"), head[48:58].strip()
-        if not digits.isdigit():
+        if not digits.isdigit() or int(digits) > end - file.tell():
             raise tarfile.TarError("it is a broken Debian package")
-        size = int(digits)
         if name.startswith("data.tar"):
-            return io.BytesIO(file.read(size))
-        file.seek(size + size % 2, io.SEEK_CUR)
+            return file
+        file.seek(int(digits) + int(digits) % 2, io.SEEK_CUR)
     raise tarfile.TarError("it holds no files")
 
 
-def read_some(file: IO[bytes] | gzip.GzipFile, where: str) -> bytes:
+def read_some(file: IO[bytes], where: str) -> bytes:
     """All of a file, unless it is larger than any file of the sets."""
     content = file.read(LARGEST + 1)
     if len(content) > LARGEST:

@@ -11,7 +11,7 @@ import torch
 from chebact.functional import chebyshev_lagrange
 from chebact.lab.page.document import Key, Panel
 from chebact.lab.page.theme import LIGHT, as_panel, canvas
-from chebact.nodes import nodes
+from chebact.node_positions import nodes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from chebact.interpolation import error_bound, polynomial
 from chebact.lab.page.document import Key, Panel
 from chebact.lab.page.theme import LIGHT, as_panel, canvas
 from chebact.lab.synthetic.figures import plain_log
-from chebact.nodes import nodes
-from chebact.polynomial import error_bound, polynomial
+from chebact.node_positions import nodes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,9 +6,9 @@ import webbrowser
 from pathlib import Path
 
 from chebact.lab import LabError
+from chebact.lab.output import check_file, save
 from chebact.lab.play.page import render
 from chebact.lab.play.shapes import shapes_in_model, shapes_in_record
-from chebact.lab.store import write_whole
 
 __all__ = ["play"]
 
@@ -35,15 +35,11 @@ def play(
     """
     if model is not None and record is not None:
         raise LabError("--model and --record came together: name one of them")
+    check_file(output)
     sets = shapes_in_model(model) if model else shapes_in_record(record) if record else []
     source = model or record
     page = render(sets, source.name if source else "")
-    if output.is_dir():
-        raise LabError(f"cannot write {output}: it is a folder, and the name of a file is wanted")
-    try:
-        write_whole(output, page.encode())
-    except OSError as error:
-        raise LabError(f"cannot write {output}: {error.strerror}") from error
+    save(output, page.encode())
     print(output)
     if open and not webbrowser.open(output.resolve().as_uri()):
         print("No browser could be started here: open that file in one.")

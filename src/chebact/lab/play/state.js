@@ -132,7 +132,7 @@ chebact.state = (() => {
       "heights = [  # at the nodes, from the right end to the left", ...rows, "]",
       "activation = ChebyshevLagrange(", ...choices.map((choice) => `    ${choice},`), ")",
       "with torch.no_grad():",
-      "    activation.values.copy_(torch.tensor([heights], dtype=activation.values.dtype))", "",
+      "    activation.heights.copy_(torch.tensor([heights], dtype=activation.heights.dtype))", "",
     ].join("\n");
   }
 

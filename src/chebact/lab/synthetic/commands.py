@@ -12,7 +12,7 @@ from rich.console import Console
 from chebact.lab import LabError
 from chebact.lab.commands.options import Several, Whole
 from chebact.lab.commands.report import PAGE, check_no_record, write_page
-from chebact.lab.output import save, wide_console
+from chebact.lab.output import check_folder, check_outputs, save, wide_console
 from chebact.lab.page.documents import update_document
 from chebact.lab.page.results import read_results
 from chebact.lab.progress import show_progress
@@ -66,6 +66,7 @@ def run(
     dask
         Address of a Dask scheduler whose workers are to do the training.
     """
+    check_folder(results, "--results")
     train(SyntheticRequest(models, datasets, noise, seeds, recipes, epochs), results, workers, dask)
 
 
@@ -111,6 +112,7 @@ def report(
         Folder of the page, index.html; without it the page goes to `report` unless another file is asked for.
     """
     check_no_record(results, markdown, csv, json)
+    check_outputs(files=(markdown, csv, json), folders=(output,), documents=update)
     found = read_results(results)
     records = [
         record
@@ -185,6 +187,7 @@ def reproduce(
     request = SyntheticRequest(recipes=recipes)
     folder = results or Path("reproduced-full" if full else "reproduced")  # not among the records of the project
     check_no_record(folder, json)
+    check_outputs(files=(json,), folders=(folder,))
     train(request if full else replace(request, noise=(0.01,), seeds=3), folder, workers, dask)
     rows = [row for row in rows_of(records_under(folder)) if row.recipes == recipes]
     show(rows)

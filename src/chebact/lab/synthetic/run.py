@@ -16,8 +16,9 @@ from pathlib import Path
 
 from chebact.lab import LabError
 from chebact.lab.environment import environment, host
+from chebact.lab.output import make_folder
 from chebact.lab.spec import as_plain, check_count
-from chebact.lab.store import Record, check_folder, holds, write_record
+from chebact.lab.store import Record, holds, write_record
 from chebact.lab.synthetic.cohort import SyntheticCohort, train_together
 from chebact.lab.synthetic.recipes import DATASETS, RecipeForm
 from chebact.lab.workers import run_all
@@ -87,7 +88,7 @@ def run_synthetic(
     missing = [group for group in groups if not all(there[cohort] for cohort in group)]
     total, open_cost = sum(map(cost, groups)), sum(map(cost, missing))
     if missing:
-        check_folder(results)
+        make_folder(results)
     yield Done([], sum(there.values()), 1 - open_cost / total)
     for group, records in run_all(records_of, missing, workers=workers, dask=dask):
         for cohort, record in zip(group, records, strict=True):

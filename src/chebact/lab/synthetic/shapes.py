@@ -26,7 +26,7 @@ def layers(network: nn.Module) -> dict[str, ChebyshevLagrange]:
 
 def values_kept(network: nn.Module) -> dict[str, Tensor]:
     """A copy of the values of the first channels of every layer: (replica, channel, degree + 1) each."""
-    return {name: part.values.detach()[:, :CHANNELS].clone() for name, part in layers(network).items()}
+    return {name: part.learned.detach()[:, :CHANNELS].clone() for name, part in layers(network).items()}
 
 
 @contextmanager
@@ -64,7 +64,7 @@ def shapes_of(
             {
                 "layer": name,
                 "start": rounded(start[name][replica]),
-                "values": rounded(part.values[replica, :CHANNELS]),
+                "values": rounded(part.learned[replica, :CHANNELS]),
                 "inputs": [histogram(x, basis.interval) for x in torch.cat(list(inputs[name]), dim=1)[replica].T],
             }
             for name, part in parts.items()

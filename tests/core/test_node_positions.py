@@ -7,7 +7,7 @@ from mpmath import mp, mpf
 from support.truth import exact_nodes
 
 from chebact import nodes
-from chebact.nodes import barycentric_weights, split_nodes, stretch
+from chebact.node_positions import barycentric_weights, split_nodes, stretch
 
 DEGREES = [1, 2, 3, 4, 5, 10, 30, 31, 100, 1000]
 INTERVALS = [(-1.0, 1.0), (0.0, 1.0), (-3.0, 5.0), (100.0, 101.0), (-1e-3, 1e3), (0.1, 0.3)]

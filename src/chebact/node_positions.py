@@ -15,6 +15,8 @@ import torch
 
 from chebact.checks import Interval, degree_of, float_type, interval_of
 
+__all__ = ["barycentric_weights", "exact_nodes", "nodes", "split_nodes", "stretch"]
+
 _PI = Decimal("3.14159265358979323846264338327950288419716939937510582097494459230781640628620899")
 _DIGITS = 60
 

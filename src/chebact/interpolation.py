@@ -13,10 +13,12 @@ import torch
 
 from chebact.autograd import evaluate
 from chebact.basis import Basis, basis_of, chebyshev_at_nodes
-from chebact.checks import Interval, degree_of, finite_number, float_tensor, interval_of, whole_number
+from chebact.checks import Interval, Tails, degree_of, finite_number, float_tensor, interval_of, whole_number
 from chebact.functional import make_basis
-from chebact.nodes import stretch
+from chebact.node_positions import stretch
 from chebact.wide import matrix_on, widened
+
+__all__ = ["coefficients_to_values", "end_slopes", "error_bound", "polynomial", "values_to_coefficients"]
 
 
 def values_to_coefficients(values: torch.Tensor) -> torch.Tensor:
@@ -63,7 +65,7 @@ def polynomial(
 def end_slopes(
     values: torch.Tensor,
     *,
-    tails: str = "extrapolate",
+    tails: Tails = "extrapolate",
     regression_nodes: int = 2,
     interval: Interval = (-1.0, 1.0),
 ) -> tuple[torch.Tensor, torch.Tensor]:

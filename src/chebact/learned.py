@@ -1,0 +1,221 @@
+"""What all learned activations share: one parameter of degree + 1 numbers per channel, replica or group."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal
+
+import torch
+from torch import fx, nn
+from torch.nn.parameter import UninitializedParameter, is_lazy
+from torch.nn.utils import parametrize
+
+from chebact.basis import Basis
+from chebact.channels import describe_axes, find_axis
+from chebact.checks import axis_of, count_of, float_tensor, float_type
+from chebact.functional import apply_basis, check_tensors
+from chebact.torch_modes import rename_parameter, stored_parameter
+
+__all__ = ["EXTRA_STATE", "OLD_NAME", "LearnedActivation"]
+
+EXTRA_STATE = "_extra_state"  # torch's name in a state for what is no tensor of the module
+OLD_NAME = "values"  # of the parameter, in states and models that were saved before it got its name
+
+
+class LearnedActivation(nn.Module):
+    """The parameter that `parameter_name` names, of a width that the first call may tell."""
+
+    parameter_name: ClassVar[Literal["heights", "weights"]]
+    basis: Basis
+    inplace: bool = False
+    channel_dim_given: bool = True
+
+    def _make(
+        self, channels: Any, groups: Any, channel_dim: Any, replicas: Any, device: Any, dtype: Any, degree: int
+    ) -> None:
+        self.channels = None if channels is None else count_of("channels", channels)
+        self.groups = None if groups is None else count_of("groups", groups)
+        self.replicas = None if replicas is None else count_of("replicas", replicas)
+        self.channel_dim_given = channel_dim is not None
+        self.channel_dim = axis_of(1 if channel_dim is None else channel_dim)
+        if dtype is not None:
+            float_type(dtype)
+        rows = self._rows()
+        if rows is None:
+            lazy: Any = UninitializedParameter
+            parameter = lazy(device=device, dtype=dtype)
+        else:
+            parameter = nn.Parameter(torch.empty(self._shape(rows, degree), device=device, dtype=dtype))
+        self.register_parameter(self.parameter_name, parameter)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """The activation of x, in its shape, type and memory format."""
+        if type(x) is not torch.Tensor and isinstance(x, fx.Proxy):
+            return self._as_leaf(x)
+        learned, name = self._rows_for(x), self.parameter_name
+        return apply_basis(x, learned, self.basis, self.channel_dim, name, inplace=self.inplace, owner=self)
+
+    def _as_leaf(self, x: Any) -> Any:
+        """One call of this module in the graph of torch.fx.symbolic_trace, as torch's own activations are."""
+        try:
+            path = x.tracer.path_of_module(self)
+        except NameError:
+            path = ""
+        if not path:
+            raise TypeError("torch.fx must trace a model that holds the activation, got the activation itself")
+        return x.tracer.create_proxy("call_module", path, (x,), {})
+
+    @property
+    def learned(self) -> torch.Tensor:
+        """The heights or weights: (row, degree + 1) or (replica, row, degree + 1), a row per channel or group."""
+        result: torch.Tensor = getattr(self, self.parameter_name)
+        return result
+
+    @property
+    def is_materialized(self) -> bool:
+        """Whether the width is known; if not, the first call tells it."""
+        return not is_lazy(self.learned)
+
+    def _rows(self) -> int | None:
+        """How many rows the parameter has, or None while the channels are not known."""
+        if self.groups == 1:
+            return 1
+        if self.channels is None:
+            return None
+        if self.groups is not None and self.channels % self.groups:
+            raise ValueError(f"groups must divide channels, got groups={self.groups} and channels={self.channels}")
+        return self.groups or self.channels
+
+    def _shape(self, rows: int, degree: int) -> tuple[int, ...]:
+        return (rows, degree + 1) if self.replicas is None else (self.replicas, rows, degree + 1)
+
+    def learn_channels(self, x: torch.Tensor) -> None:
+        """Take the number of channels from the first x."""
+        float_tensor("x", x)
+        axis = find_axis(x.dim(), self.channel_dim, self.replicas is not None)
+        if axis is None:
+            raise ValueError(
+                f"x must have an axis channel_dim={self.channel_dim} in the first call, which tells the number of "
+                f"channels, got shape {tuple(x.shape)}; give channels or groups=1"
+            )
+        if x.dim() - (self.replicas is not None) == 3 and not self.channel_dim_given:
+            raise ValueError(
+                "channel_dim must be given where the first call tells the number of channels and x has three axes, got "
+                f"shape {tuple(x.shape)}; pass channel_dim=-1 for (N, L, C), channel_dim=1 for (N, C, L), or groups=1 "
+                "for one shape that all channels share"
+            )
+        if x.shape[axis] == 0:
+            raise ValueError(
+                f"x must have channels in the first call, which tells their number, got shape {tuple(x.shape)}"
+            )
+        self.channels = x.shape[axis]
+        try:
+            rows = self._rows()
+        except ValueError:
+            self.channels = None
+            raise
+        assert rows is not None
+        if not self.is_materialized:  # else a state brought the rows of each group, and only the width was missing
+            self._materialize(self._shape(rows, self.basis.degree), x)
+
+    def _materialize(self, shape: tuple[int, ...], like: torch.Tensor | None = None) -> None:
+        parameter = self.learned
+        assert isinstance(parameter, UninitializedParameter)
+        parameter.materialize(shape, device=None if like is None else like.device)
+        self.reset_parameters()
+
+    def _rows_for(self, x: torch.Tensor) -> torch.Tensor:
+        """The parameter with a row per channel, for x."""
+        stored = stored_parameter(self, self.parameter_name)
+        if stored is not None and self.groups is None and self.channels is not None and self.channels > 1:
+            return stored
+        if self.channels is None and self.groups != 1:
+            if torch.compiler.is_compiling():
+                from chebact.graph_calls import learn_channels  # loads the compiler, which is at work here
+
+                learn_channels(self, x)
+            else:
+                self.learn_channels(x)
+        learned = self.learned
+        if self.channels is not None and (self.groups == 1 or self.channels == 1):
+            self._check_channels(x, learned)
+        if self.groups is None or self.groups == 1 or self.channels is None:
+            return learned
+        return learned.repeat_interleave(self.channels // self.groups, dim=-2)
+
+    def _check_channels(self, x: torch.Tensor, learned: torch.Tensor) -> None:
+        """One row fits any x; a module that was told its width takes no other."""
+        check_tensors(x, learned, self.parameter_name)
+        axis = find_axis(x.dim(), self.channel_dim, self.replicas is not None)
+        if axis is not None and self.channels is not None and x.shape[axis] != self.channels:
+            meant = describe_axes(x.shape, self.channels, self.replicas is not None)
+            raise ValueError(
+                f"x must have channels={self.channels} at axis {axis}, got {x.shape[axis]} in shape "
+                f"{tuple(x.shape)}{meant}"
+            )
+
+    def _set_learned(self, numbers: torch.Tensor) -> None:
+        """Write the parameter, also where it is computed from others (torch.nn.utils.parametrize)."""
+        with torch.no_grad():
+            if parametrize.is_parametrized(self, self.parameter_name):
+                like = self.learned
+                setattr(self, self.parameter_name, numbers.expand(like.shape).to(like))
+            else:
+                self.learned.copy_(numbers.expand(self.learned.shape))
+
+    def reset_parameters(self) -> None:
+        """Set the parameter to where it starts."""
+        raise NotImplementedError
+
+    def __setstate__(self, state: Any) -> None:
+        super().__setstate__(state)  # type: ignore[no-untyped-call]
+        rename_parameter(self, OLD_NAME, self.parameter_name)
+
+    def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
+        if self.is_materialized:
+            super()._save_to_state_dict(destination, prefix, keep_vars)
+        else:  # a tensor of no rows: unlike a lazy parameter, torch.load(weights_only=True) reads it
+            destination[prefix + self.parameter_name] = torch.empty(0, self.basis.degree + 1)
+            if type(self).get_extra_state is not nn.Module.get_extra_state:
+                destination[prefix + EXTRA_STATE] = self.get_extra_state()
+
+    def _load_from_state_dict(self, state_dict: Any, prefix: str, *args: Any) -> None:
+        key, old = prefix + self.parameter_name, prefix + OLD_NAME
+        if old in state_dict and key not in state_dict:
+            state_dict[key] = state_dict.pop(old)
+        given = state_dict.get(key)
+        if given is not None and not self.is_materialized:
+            if is_lazy(given) or given.numel() == 0:
+                return  # lazy into lazy: nothing to copy
+            if not self._fits(given):
+                errors = args[-1]
+                errors.append(
+                    f"{key} must have the shape {self._expected()}, got {tuple(given.shape)}; load into a module of "
+                    "the same degree, groups and replicas"
+                )
+                return
+            self.channels = self.channels or (given.shape[-2] if self.groups is None else None)
+            self._materialize(tuple(given.shape))
+        super()._load_from_state_dict(state_dict, prefix, *args)
+
+    def _expected(self) -> str:
+        rows = "channel" if self.groups is None else str(self.groups)
+        replicas = "" if self.replicas is None else f"{self.replicas}, "
+        return f"({replicas}{rows}, {self.basis.degree + 1})"
+
+    def _fits(self, given: torch.Tensor) -> bool:
+        """Whether `given` could be the parameter of this module, once its channels are known."""
+        if given.dim() != (2 if self.replicas is None else 3) or given.shape[-1] != self.basis.degree + 1:
+            return False
+        return given.shape[0] == (self.replicas or given.shape[0]) and given.shape[-2] == (
+            self.groups or given.shape[-2]
+        )
+
+    def _size_repr(self) -> str:
+        parts = [str(self.channels) if self.channels is not None else "channels=None"]
+        parts += [f"groups={self.groups}"] if self.groups is not None else []
+        parts += [f"degree={self.basis.degree}"]
+        lazy = self.channels is None and self.groups != 1
+        shown = self.channel_dim != 1 or (lazy and self.channel_dim_given)
+        parts += [f"channel_dim={self.channel_dim}"] if shown else []
+        parts += [f"replicas={self.replicas}"] if self.replicas is not None else []
+        return ", ".join(parts)
