@@ -89,6 +89,6 @@ evaluate.register_autograd(_backward, setup_context=_keep)
 
 
 def in_plain_torch(x: Tensor, values: Tensor, basis: Basis, axis: int, replicated: bool) -> Tensor:
-    """The formula in operations that torch.export, ONNX and tensor subclasses understand, for autograd to go through."""
+    """The formula in operations that torch.export, ONNX and subclasses of tensors know, for autograd to go through."""
     dtype = torch.promote_types(torch.promote_types(x.dtype, values.dtype), torch.float32)
     return differentiable(x.to(dtype), broadcast(x, values.to(dtype), axis, replicated), basis).to(x.dtype)

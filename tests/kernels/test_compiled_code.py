@@ -66,6 +66,6 @@ def test_folder_that_cannot_be_written_is_no_error_and_said_once(tmp_path):
 @needs_cpu_kernel
 def test_first_use_says_before_that_it_takes_long_and_after_how_long_it_took(tmp_path):
     said = python(LOAD, NUMBA_CACHE_DIR=str(tmp_path)).splitlines()
-    assert said[0].startswith("INFO preparing the CPU kernel: its first call is compiled")
+    assert said[0].startswith("INFO preparing the CPU kernel: what is not on disk yet is compiled")
     assert re.fullmatch(r"INFO the CPU kernel is ready \(finish, float32\) after \d+\.\d s", said[1])
     assert sum("preparing" in line for line in said) == 1

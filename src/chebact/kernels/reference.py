@@ -109,7 +109,7 @@ def _finite(table: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
 def _factor(numbers: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     """What to divide the numbers of a channel by: see `basis.steps_down`."""
     step, two_steps = steps_down(_numpy_type(dtype))
-    size = numbers.detach().abs().amax(-1, keepdim=True)
+    size = numbers.abs().amax(-1, keepdim=True)
     factor = torch.where(size > SMALL_ENOUGH, step, torch.ones_like(size))
     return torch.where(size > SMALL_ENOUGH * step, two_steps, factor)
 

@@ -54,11 +54,13 @@ def bounded(v, most):
 @jit
 def with_lines(p, v, left, right, largest, lines):
     """p between the ends, the straight lines outside; a level line stays level at an infinite v."""
-    zero = left - left
-    far = choose(same(lines[3], zero), bounded(v, largest), v)
-    p = choose(less(v, right), p, fma(lines[3], far - right, lines[2]))
-    far = choose(same(lines[1], zero), -bounded(-v, largest), v)
-    return choose(less(left, v), p, fma(lines[1], far - left, lines[0]))
+    on_left, on_right = v - left, v - right
+    level_left, level_right = same(lines[1], left - left), same(lines[3], left - left)
+    if anywhere(either(level_left, level_right)):
+        on_left = choose(level_left, -bounded(-on_left, largest), on_left)
+        on_right = choose(level_right, bounded(on_right, largest), on_right)
+    p = choose(less(v, right), p, fma(lines[3], on_right, lines[2]))
+    return choose(less(left, v), p, fma(lines[1], on_left, lines[0]))
 
 
 @jit

@@ -53,7 +53,7 @@ def _announced(what: str) -> Iterator[None]:
     start = time.perf_counter()
     if "first" not in _said:
         _said.add("first")
-        _log.info("preparing the CPU kernel: its first call is compiled, which takes some 10 s, and then kept on disk")
+        _log.info("preparing the CPU kernel: what is not on disk yet is compiled, for some 10 s, and kept there")
     yield
     seconds = time.perf_counter() - start
     if seconds > LONG:

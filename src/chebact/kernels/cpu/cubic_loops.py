@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from chebact.kernels.cpu.cubic_formula import add, inside, position, slope, value
-from chebact.kernels.cpu.lanes import WIDTH, load, load_one, rolled, splat, store
+from chebact.kernels.cpu.cubic_formula import add, inside, is_level, position, slope, value
+from chebact.kernels.cpu.lanes import WIDTH, anywhere, either, load, load_one, rolled, splat, store
 from chebact.kernels.cpu.tables import (
     TABLE_LENGTH,
     add_eight,
@@ -52,13 +52,19 @@ def forward_row(x, out, start, stop, tables, own, k, plain, tailed):
     table = ten_of(tables, own)
     t = spread(table)
     whole = start + (stop - start) // WIDTH * WIDTH
-    for i in range(start, whole, WIDTH):
-        rolled()
-        v = load(x, i)
-        store(out, i, value(v, t, lane_between, lane_ends, lane_place, plain, tailed, lane_most))
+    if is_level(table[5]) or is_level(table[7]):
+        for i in range(start, whole, WIDTH):
+            rolled()
+            v = load(x, i)
+            store(out, i, value(v, t, lane_between, lane_ends, lane_place, plain, tailed, lane_most, True))
+    else:
+        for i in range(start, whole, WIDTH):
+            rolled()
+            v = load(x, i)
+            store(out, i, value(v, t, lane_between, lane_ends, lane_place, plain, tailed, lane_most, None))
     for i in range(whole, stop):
         v = load_one(x, i)
-        store(out, i, value(v, table, between, ends, place, plain, tailed, most))
+        store(out, i, value(v, table, between, ends, place, plain, tailed, most, True))
 
 
 @jit
@@ -75,18 +81,25 @@ def forward_columns(
         keep_ten(kept, at * 10, ten_lanes(parameters, channels_at(at, repeat), matrix, terms, zero))
     for begin in range(0, rows, near):
         for at in range(0, whole, WIDTH):
-            t = kept_ten(kept, at * 10)
-            for row in range(begin, min(begin + near, rows)):
-                i = start + row * step + at
-                rolled()
-                v = load(x, i)
-                store(out, i, value(v, t, lane_between, lane_ends, lane_place, plain, tailed, lane_most))
+            t, stop = kept_ten(kept, at * 10), min(begin + near, rows)
+            if anywhere(either(is_level(t[5]), is_level(t[7]))):
+                for row in range(begin, stop):
+                    i = start + row * step + at
+                    rolled()
+                    v = load(x, i)
+                    store(out, i, value(v, t, lane_between, lane_ends, lane_place, plain, tailed, lane_most, True))
+            else:
+                for row in range(begin, stop):
+                    i = start + row * step + at
+                    rolled()
+                    v = load(x, i)
+                    store(out, i, value(v, t, lane_between, lane_ends, lane_place, plain, tailed, lane_most, None))
     for at in range(whole, length):
         s = ten_of(tables, at // repeat * TABLE_LENGTH)
         for row in range(rows):
             i = start + row * step + at
             w = load_one(x, i)
-            store(out, i, value(w, s, between, ends, place, plain, tailed, most))
+            store(out, i, value(w, s, between, ends, place, plain, tailed, most, True))
 
 
 @jit
