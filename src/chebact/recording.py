@@ -25,10 +25,15 @@ SLOTS = 16  # calls that a sample is kept of
 
 
 class InputSample:
-    """Inputs that reached one module: random positions of a random choice of its calls, at most `points` a channel.
+    """Inputs that reached one module: random positions of a random choice of its calls, at most `points` per channel.
 
     A call takes the place of another with the probability that makes all calls equally likely to be kept, so the
     more calls there were, the less the next one costs.
+
+    >>> sample = InputSample(channel_dim=1, replicated=False, points=64, seed=0)
+    >>> sample.take_(torch.tensor([[0.5, 3.0]]))
+    >>> sample.points, sample.outside()
+    (tensor([[0.5000, 3.0000]]), tensor([0., 1.]))
     """
 
     def __init__(self, channel_dim: int, replicated: bool, points: int, seed: int) -> None:

@@ -7,7 +7,8 @@ from support.kernel_calls import needs_cpu_kernel, python
 from chebact import kernels
 from chebact.basis import Basis
 from chebact.lab.cli import run_command
-from chebact.lab.commands.kernels import kernel_rows
+from chebact.lab.commands.kernels import kernel_rows, trainer_row
+from chebact.training import fused
 
 
 def test_every_kernel_has_a_row_that_agrees_with_the_kernel():
@@ -19,13 +20,23 @@ def test_every_kernel_has_a_row_that_agrees_with_the_kernel():
     assert all(row.runs == (row.why_not is None) for row in rows.values())
 
 
+def test_fused_trainer_has_a_row_that_agrees_with_it(monkeypatch, capsys):
+    monkeypatch.delenv("CHEBACT_KERNEL", raising=False)
+    monkeypatch.setenv("CHEBACT_LANES", "8")
+    assert trainer_row().why_not == fused.why_not_here()
+    assert run_command(["kernels"]) == 0
+    assert "8 lanes" in " ".join(capsys.readouterr().out.split())
+    monkeypatch.setenv("CHEBACT_KERNEL", "reference")
+    assert "'reference' was asked for by name" in trainer_row().why_not
+
+
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU here")
 def test_reason_of_the_gpu_kernel_is_shown_where_there_is_no_gpu(monkeypatch, capsys):
     monkeypatch.delenv("TRITON_INTERPRET", raising=False)
     monkeypatch.delenv("CHEBACT_KERNEL", raising=False)
     assert run_command(["kernels"]) == 0
     shown = " ".join(capsys.readouterr().out.split())
-    assert "gpu cannot run here: torch finds no GPU" in shown
+    assert "gpu: not available, torch finds no GPU" in shown
     assert f"the choice is {kernels.choose(torch.device('cpu'), Basis(3)).name}" in shown
 
 

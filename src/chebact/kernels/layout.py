@@ -71,17 +71,12 @@ def check_fit(
         raise ValueError(f"grad must have the shape of x, {tuple(shape)}, got {tuple(grad.shape)}")
 
 
-def has_memory(tensor: torch.Tensor, size: int) -> bool:
-    """Whether the storage of a dense tensor of `size` bytes still holds them: it can be resized behind its back."""
-    return tensor.untyped_storage().nbytes() >= size + tensor.storage_offset() * tensor.itemsize
-
-
 def check_memory(name: str, tensor: torch.Tensor) -> None:
     """A ValueError where the storage of a tensor was made smaller than the tensor is."""
     if tensor.device.type == "meta" or not tensor.numel():
         return
     last = sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True))
-    if not has_memory(tensor, (last + 1) * tensor.itemsize):
+    if tensor.untyped_storage().nbytes() < (tensor.storage_offset() + last + 1) * tensor.itemsize:
         raise ValueError(
             f"{name} must have memory for its shape {tuple(tensor.shape)}, got a storage of "
             f"{tensor.untyped_storage().nbytes()} bytes; it was resized after the tensor was made"

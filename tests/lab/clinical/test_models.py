@@ -20,9 +20,9 @@ from chebact.lab.clinical.fold_inputs import chosen_in_folds, folds_of, prepared
 from chebact.lab.clinical.models import baseline_results, network_of, network_results, train_folds
 from chebact.lab.clinical.published import PARAMETERS
 from chebact.lab.clinical.run import ClinicalRequest
-from chebact.lab.clinical.spec import ChoiceOfFeatures, trial_of
+from chebact.lab.clinical.spec import ChoiceSpec, Trial
 from chebact.lab.clinical.table import Recordings
-from chebact.lab.spec import stream
+from chebact.lab.spec import parts_of, stream
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -35,7 +35,11 @@ def table():
 
 def cohort_of(table, model, **changes):
     request = ClinicalRequest(table, models=(model,), baselines=(), widths=(32,), **changes)
-    return request.cohorts(request.trial(table, "all"))[0]
+    return request.specs(table, "all")[0]
+
+
+def choice_of(trial, **settings):
+    return ChoiceSpec(**parts_of(trial, Trial), wanted_for="x", **settings)
 
 
 def pooled(results, metric):
@@ -159,8 +163,7 @@ def test_the_training_side_never_sees_the_test_side(table):
 def test_features_are_chosen_without_the_test_side(table):
     """The same for Boruta inside the folds: the fold with garbage on its test side chooses as before, others do not."""
     narrow = replace(table, x=table.x[:, :8], features=table.features[:8])
-    spec = trial_of(cohort_of(narrow, "relu", folds=3)) | {"wanted_for": "x", "seed": 0, "trees": 10, "rounds": 8}
-    spec = ChoiceOfFeatures(**spec)
+    spec = choice_of(cohort_of(narrow, "relu", folds=3), seed=0, trees=10, rounds=8)
     _, folds = folds_of(narrow, spec, 0)
     spoiled = narrow.x.copy()
     spoiled[folds[2].test] = narrow.y[folds[2].test, None] + 0.1 * np.random.default_rng(0).random((1, 8))
@@ -213,7 +216,7 @@ def noise(subjects=50, features=40):
 def test_features_chosen_in_the_folds_leak_nothing_and_chosen_on_all_they_would():
     table = noise()
     cohort = replace(cohort_of(table, "1-class", seeds=4, folds=5), model="logistic")
-    specs = [ChoiceOfFeatures(**trial_of(cohort), wanted_for="x", seed=s, trees=15, rounds=8) for s in range(4)]
+    specs = [choice_of(cohort, seed=s, trees=15, rounds=8) for s in range(4)]
     choices = [[columns for columns, _ in chosen_in_folds(table, spec)] for spec in specs]
     honest = pooled(baseline_results(table, cohort, choices), "balanced_accuracy")
     best = np.argsort(-np.abs(table.x[table.y == 1].mean(axis=0) - table.x[table.y == 0].mean(axis=0)))[:10]

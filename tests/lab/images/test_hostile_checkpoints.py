@@ -9,8 +9,8 @@ import zipfile
 import pytest
 import torch
 
+from chebact.lab.checkpoint import MAGIC, CheckpointError, load_checkpoint, read_checkpoint
 from chebact.lab.cli import run_command
-from chebact.lab.images.checkpoint import MAGIC, CheckpointError, load_checkpoint, read_checkpoint
 from chebact.lab.images.network import ShakeShakeResNet
 from chebact.lab.images.sets import IMAGE_DATASETS, load_images
 from chebact.lab.images.training import GENERATORS, ImageSettings, ImageTraining

@@ -26,12 +26,11 @@ def program(step: str, double: bool, *choices: bool) -> Program:
 
     Four choices are those of `cubic.programs`, one is that of `barycentric.programs`.
     """
+    from numba import types
+
     with _announced(f"{step}, {'float64' if double else 'float32'}"):
-        function = _function(step, double, choices)
-        # Numba keeps one list of files per name, and two processes that add to it at once can swap what it says
-        kind = "".join("ny"[choice] for choice in choices)
-        function.__qualname__ = f"{step}_{'double' if double else 'single'}_{kind}"
-        return Program(_compiled(function))
+        kind = f"{step}_{'double' if double else 'single'}_{''.join('ny'[choice] for choice in choices)}"
+        return Program(compile_kept(_function(step, double, choices), types.void(types.int64), kind))
 
 
 def _function(step: str, double: bool, choices: tuple[bool, ...]) -> Any:
@@ -60,11 +59,15 @@ def _announced(what: str) -> Iterator[None]:
         _log.info("the CPU kernel is ready (%s) after %.1f s", what, seconds)
 
 
-def _compiled(function: Any) -> Any:
-    """The compiled function: from disk, or compiled and put there, or compiled for this process alone."""
-    from numba import cfunc, types
+def compile_kept(function: Any, signature: Any, kind: str) -> Any:
+    """The compiled C function: from disk, or compiled and put there, or compiled for this process alone.
 
-    signature = types.void(types.int64)
+    `kind` tells it from others that were made at the same line. Numba keeps one list of files per name, and two
+    processes that add to it at once can swap what it says.
+    """
+    from numba import cfunc
+
+    function.__qualname__ = kind
     try:
         return cfunc(signature, cache=True)(function)
     except Exception as error:  # no folder for it can be written, or what lies there is broken, or it does not compile

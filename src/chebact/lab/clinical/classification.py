@@ -3,19 +3,10 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-__all__ = ["METRICS", "Counts", "counted", "scores_of"]
-
-METRICS = {
-    "accuracy": "Accuracy",
-    "sensitivity": "Sensitivity",
-    "specificity": "Specificity",
-    "micro_f1": "Micro-F1",
-    "macro_f1": "Macro-F1",
-    "balanced_accuracy": "Balanced accuracy",
-}
+__all__ = ["METRICS", "Counts", "Metric", "counted", "metrics_in", "scores_of"]
 
 
 @dataclass(frozen=True)
@@ -72,17 +63,53 @@ def counted(truth: Sequence[int], predicted: Sequence[int]) -> Counts:
     return Counts(pairs.count((1, 1)), pairs.count((0, 1)), pairs.count((0, 0)), pairs.count((1, 0)))
 
 
-def scores_of(folds: Sequence[Counts]) -> dict[str, float]:
-    """The metrics of one seed. All but macro-F1 come from the counts of all folds taken together, micro-F1 being F1 of
-    class 1; macro-F1 is the mean of the folds' F1, and `macro_f1_spread` their deviation.
+Score = Callable[[Sequence[Counts]], float]
+
+
+def pooled(folds: Sequence[Counts]) -> Counts:
+    """The counts of all folds taken together."""
+    return sum(folds, Counts(0, 0, 0, 0))
+
+
+def macro_f1(folds: Sequence[Counts]) -> float:
+    """The mean of the folds' F1."""
+    return statistics.fmean(fold.f1 for fold in folds)
+
+
+def macro_f1_spread(folds: Sequence[Counts]) -> float:
+    """The deviation of the folds' F1."""
+    return statistics.stdev(fold.f1 for fold in folds) if len(folds) > 1 else 0.0
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A column: its title, its score from the counts of one seed's folds, and the tables that show it."""
+
+    title: str
+    score: Score
+    tables: tuple[str, ...] = ()
+
+
+METRICS = {
+    "accuracy": Metric("Accuracy", lambda folds: pooled(folds).accuracy, ("scores", "systems", "tests")),
+    "sensitivity": Metric("Sensitivity", lambda folds: pooled(folds).sensitivity, ("scores",)),
+    "specificity": Metric("Specificity", lambda folds: pooled(folds).specificity, ("scores",)),
+    "micro_f1": Metric("Micro-F1", lambda folds: pooled(folds).f1, ("scores", "systems", "tests")),
+    "macro_f1": Metric("Macro-F1", macro_f1, ("systems",)),
+    "balanced_accuracy": Metric("Balanced accuracy", lambda folds: pooled(folds).balanced_accuracy, ("scores",)),
+}
+"""All but macro-F1 come from the counts of all folds taken together, micro-F1 being F1 of class 1."""
+
+
+def metrics_in(table: str) -> list[str]:
+    """The metrics that a table shows, in order.
+
+    >>> metrics_in("tests")
+    ['accuracy', 'micro_f1']
     """
-    pooled, each = sum(folds, Counts(0, 0, 0, 0)), [fold.f1 for fold in folds]
-    return {
-        "accuracy": pooled.accuracy,
-        "sensitivity": pooled.sensitivity,
-        "specificity": pooled.specificity,
-        "micro_f1": pooled.f1,
-        "macro_f1": statistics.fmean(each),
-        "balanced_accuracy": pooled.balanced_accuracy,
-        "macro_f1_spread": statistics.stdev(each) if len(each) > 1 else 0.0,
-    }
+    return [name for name, metric in METRICS.items() if table in metric.tables]
+
+
+def scores_of(folds: Sequence[Counts]) -> dict[str, float]:
+    """The metrics of one seed, and `macro_f1_spread`, the deviation of the folds' F1."""
+    return {name: metric.score(folds) for name, metric in METRICS.items()} | {"macro_f1_spread": macro_f1_spread(folds)}

@@ -2,36 +2,40 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from chebact.lab.clinical.baselines import BASELINES, MAJORITY
 from chebact.lab.clinical.classification import METRICS, Counts, scores_of
 from chebact.lab.clinical.published import COLUMNS, FEATURES, PATIENTS, RECORDINGS, published_cell
+from chebact.lab.clinical.spec import IN_FOLDS, ON_COHORT, ClinicalSettings
+from chebact.lab.page.comparison import unlike
 from chebact.lab.stats import lilliefors, paired, summarize, welch
 from chebact.lab.store import Record
 from chebact.table import ACTIVATIONS
 
-__all__ = ["REFERENCE", "Row", "as_csv", "as_json", "is_dementiabank", "order_of", "rows_of", "tables_of"]
+__all__ = ["FEWEST", "REFERENCE", "Row", "is_dementiabank", "order_of", "rows_of", "tables_of", "unlike_paper"]
 
 REFERENCE = "tanh"
-IN_FOLDS = "boruta in folds"
+USUAL = ClinicalSettings()
+PAPER = {name: getattr(USUAL, name) for name in ("folds", "epochs", "shortcut")}
+FEWEST = 5  # seeds that are tested, or compared with the paper's thirty
+
 SPEC = ("data", "generated", "labels", "recordings", "subjects", "features", "choice", "model", "seeds", "folds")
 
 
 @dataclass(frozen=True)
 class Row:
     """One model at one width (None for those without). `by_seed` has the numbers of each seed in percent, None for a
-    seed with a training that turned NaN; `values` is what the row shows, by name.
+    seed with a training that diverged; `values` is what the row shows, by name. `above` is how far its mean is above
+    that of the model it is tested against, by metric; it is not part of the exported rows.
     """
 
     spec: Mapping[str, Any]
     by_seed: Mapping[str, Sequence[float | None]]
     values: Mapping[str, Any]
+    above: Mapping[str, float] = field(default_factory=dict)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or name not in self.values:
@@ -83,8 +87,14 @@ def is_dementiabank(spec: Mapping[str, Any]) -> bool:
     features or those that Boruta chose on another cohort.
     """
     named = spec["data"] == "dementiabank" and not spec["generated"] and spec["labels"] == "true"
-    own = (spec["choice"], spec["features"]) == ("all", FEATURES) or spec["choice"].startswith("boruta on ")
+    own = (spec["choice"], spec["features"]) == ("all", FEATURES) or spec["choice"].startswith(ON_COHORT)
     return named and own and (spec["recordings"], spec.get("positive")) == (RECORDINGS, PATIENTS)
+
+
+def unlike_paper(spec: Mapping[str, Any]) -> str:
+    """Where a run differs from the paper's settings, in words; empty where it does not."""
+    few = f"seeds: {spec['seeds']} instead of {USUAL.seeds}" if spec["seeds"] < FEWEST else ""
+    return ", ".join(words for words in (unlike(spec, PAPER), few) if words)
 
 
 def seed_scores(folds: Sequence[Sequence[int] | None]) -> dict[str, float] | None:
@@ -135,7 +145,7 @@ def with_tests(row: Row, reference: Row | None) -> Row:
 
 def held_against(row: Row, reference: Row | None) -> Row:
     """The row with the p-values of the tests that have a second side."""
-    values = dict(row.values)
+    values, above = dict(row.values), {}
     for metric in METRICS:
         p_welch = p_paired = None
         if reference is not None:
@@ -144,12 +154,14 @@ def held_against(row: Row, reference: Row | None) -> Row:
             mine, others = [one for one, _ in pairs], [other for _, other in pairs]
             p_welch = welch([v for v in mine if v is not None], [v for v in others if v is not None])
             p_paired = paired([one for one, _ in both], [other for _, other in both])
+            if row.values[metric] is not None and reference.values[metric] is not None:
+                above[metric] = row.values[metric] - reference.values[metric]
         values |= {f"p_welch_{metric}": p_welch, f"p_paired_{metric}": p_paired}
     for name in ("model", "width", "shortcut"):
         values["against" if name == "model" else f"against_{name}"] = reference and reference.values[name]
     for name in ("p_welch", "p_paired"):
         values[name] = values[f"{name}_accuracy"]
-    return Row(row.spec, row.by_seed, values)
+    return Row(row.spec, row.by_seed, values, above)
 
 
 def tables_of(rows: Sequence[Row], against: str = REFERENCE) -> list[list[Row]]:
@@ -166,17 +178,3 @@ def tables_of(rows: Sequence[Row], against: str = REFERENCE) -> list[list[Row]]:
     return [
         [held_against(row, reference_of(row, table, against)) for row in sorted(table, key=place)] for table in tables
     ]
-
-
-def as_json(rows: Sequence[Row]) -> str:
-    """A JSON list, one object a row, in percent, null where there is nothing."""
-    return json.dumps([dict(row.values) for row in rows], indent=1, allow_nan=False) + "\n"
-
-
-def as_csv(rows: Sequence[Row]) -> str:
-    """Comma-separated rows under a line of names, empty where there is nothing."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(rows[0].values), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(dict(row.values) for row in rows)
-    return text.getvalue()

@@ -13,8 +13,9 @@ from chebact import kernels
 from chebact.basis import Basis
 from chebact.checks import TAILS
 from chebact.lab import LabError
+from chebact.training import fused
 
-__all__ = ["KernelRow", "kernel_rows", "show"]
+__all__ = ["KernelRow", "kernel_rows", "show", "trainer_row"]
 
 USUAL = Basis(3)  # what kernels are asked about: degree 3 with straight tails, the paper's own choice
 
@@ -40,8 +41,20 @@ def kernel_rows() -> list[KernelRow]:
     return [_row(name) for name in kernels.NAMES]
 
 
+def trainer_row() -> KernelRow:
+    """The row of the fused trainer of replicas."""
+    name, serves, reason = "fused trainer", "replicas of a ResidualMLP", fused.why_not_here()
+    if reason is not None:
+        return KernelRow(name, serves, reason)
+    from chebact.kernels.cpu import threads  # only where it runs
+    from chebact.kernels.cpu.registers import native_lanes
+
+    layer = f"{threads.threading_layer()}, {native_lanes()} lanes"
+    return KernelRow(name, serves, None, threads.available_threads(), layer)
+
+
 def show(*, warm: bool = False) -> None:
-    """Show every kernel: whether it runs here and why not, its threads and what starts them.
+    """Show every kernel and the fused trainer: whether it runs here and why not, its threads and what starts them.
 
     Args:
         warm: compile the CPU kernel for float32 and all tails first, unless it is on disk already; a container does
@@ -50,7 +63,7 @@ def show(*, warm: bool = False) -> None:
     choice = _choice()
     if warm:
         _warm()
-    rows = kernel_rows()
+    rows = [*kernel_rows(), trainer_row()]
     table = Table("kernel", "serves", "runs here", "threads", "threading layer", box=box.SIMPLE_HEAD)
     for row in rows:
         threads = "" if row.threads is None else str(row.threads)
@@ -59,7 +72,7 @@ def show(*, warm: bool = False) -> None:
     console.print(table)
     for row in rows:
         if not row.runs:
-            console.print(f"{row.kernel} cannot run here: {row.why_not}.", highlight=False, markup=False)
+            console.print(f"{row.kernel}: not available, {row.why_not}", highlight=False, markup=False)
     console.print(choice, highlight=False, markup=False)
 
 
@@ -91,7 +104,7 @@ def _gpu_row() -> KernelRow:
     reason = kernels.why_not("gpu", torch.device("cpu"))
     if reason is None:
         return KernelRow("gpu", "CPU tensors", None, 1, "Triton's interpreter")
-    return KernelRow("gpu", "GPU tensors", f"torch finds no GPU, and of CPU tensors it says: {reason}")
+    return KernelRow("gpu", "GPU tensors", "torch finds no GPU")
 
 
 def _choice() -> str:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -19,46 +19,29 @@ from torch.nn.functional import cross_entropy
 from torch.optim import SGD
 from torch.optim.lr_scheduler import LRScheduler
 
-from chebact.lab.images.augment import as_input, draw_moves, moved, with_border
-from chebact.lab.images.checkpoint import (
+from chebact.lab.checkpoint import (
     CheckpointError,
     checkpoints,
     load_checkpoint,
     position_of,
     save_checkpoint,
 )
+from chebact.lab.images.augment import as_input, draw_moves, moved, with_border
 from chebact.lab.images.checkpoint_state import why_not_of
 from chebact.lab.images.ddp import ALONE, Team
 from chebact.lab.images.network import ShakeShakeResNet
 from chebact.lab.images.sets import ImageDataset, ImageSet
+from chebact.lab.images.spec import ImageSettings
 from chebact.training.memory import frozen_garbage
 from chebact.training.replicas import cosine_by_epoch
 
-__all__ = ["BatchError", "Epoch", "ImageSettings", "ImageTraining", "evaluate_images"]
+__all__ = ["BatchError", "Epoch", "ImageTraining", "evaluate_images"]
 
 GENERATORS = ("order", "moves", "shake")
 
 
 class BatchError(ValueError):
     """Sizes of data, batches and team that do not go together."""
-
-
-@dataclass(frozen=True)
-class ImageSettings:
-    """How to train; the paper's choices by default. `batch_size` is that of all processes together.
-
-    The step size falls along a cosine to zero, after every epoch as in the paper, or after every step: that is for
-    short trainings, whose last epoch would otherwise still be one of long steps (the second of two has half the size).
-    """
-
-    epochs: int = 100
-    batch_size: int = 128
-    learning_rate: float = 0.1
-    momentum: float = 0.9
-    weight_decay: float = 1e-4
-    cosine: Literal["epoch", "step"] = "epoch"
-    precision: Literal["float32", "bfloat16"] = "float32"
-    channels_last: bool = True
 
 
 @dataclass(frozen=True)
@@ -85,6 +68,7 @@ class ImageTraining:
 
     >>> from chebact.lab.images.sets import IMAGE_DATASETS, load_images
     >>> from chebact.lab.images.network import ShakeShakeResNet
+    >>> from chebact.lab.images.spec import ImageSettings
     >>> network = ShakeShakeResNet(1, widths=(4, 4, 8, 8), blocks=1)
     >>> drawn = {name: torch.Generator().manual_seed(0) for name in GENERATORS}
     >>> data = [load_images("digits", part).head(64) for part in ("train", "test")]

@@ -19,7 +19,7 @@ from chebact.checks import FLOATS, interval_of, regression_nodes_of
 from chebact.checks import tails_of as tails_kind
 from chebact.lab import LabError
 from chebact.lab.captures import inputs_of, tails_of
-from chebact.lab.images.checkpoint import CheckpointError, has_compressed_parts, is_checkpoint, read_checkpoint
+from chebact.lab.checkpoint import CheckpointError, has_compressed_parts, is_checkpoint, read_checkpoint
 from chebact.lab.store import Record, read_record
 
 __all__ = ["MOST_DEGREE", "Shapes", "shapes_in_model", "shapes_in_record"]
@@ -68,9 +68,9 @@ class Shapes:
 def shapes_in_record(path: Path) -> list[Shapes]:
     """The activations that a record keeps: each layer as it was after training, then as it was before."""
     record = read_record(path)
-    if "captures" in record.results and tails_of(record.spec["activation"]) is not None:
+    if record.experiment == "images" and tails_of(record.spec["activation"]) is not None:
         return shapes_in_captures(path, record)
-    if "activations" not in record.results:
+    if record.experiment != "synthetic" or "activations" not in record.results:
         raise LabError(
             f"{path} keeps no learned activations: records of networks that learn them do, made by `chebact run`"
         )
@@ -127,7 +127,9 @@ def shapes_in_model(path: Path) -> list[Shapes]:
     if found and not shown:
         raise LabError(f"{path} holds activations of degree above {MOST_DEGREE} only, which the playground cannot show")
     if not shapes:
-        raise LabError(f"{path} holds no learned activations: no module of chebact, and no tensor named `values`")
+        raise LabError(
+            f"{path} holds no learned activations: no module of chebact, and no finite dense tensor `heights`"
+        )
     return shapes
 
 
