@@ -54,6 +54,8 @@ def shape_named(init: Any) -> Function:
         return result
     try:
         heights = torch.as_tensor(init).detach()
+        if heights.is_floating_point() and not hasattr(init, "dtype"):  # a list would come out in torch's default type
+            heights = torch.as_tensor(init, dtype=torch.float64)
     except (TypeError, ValueError, RuntimeError):
         heights = torch.zeros(())
     if heights.dim() == 0 or heights.is_complex() or heights.dtype == torch.bool:

@@ -80,7 +80,7 @@ def level(name):
 
 
 def imports(name):
-    """The modules of the package that a module imports anywhere in its text, type checking aside."""
+    """The names that a module imports anywhere in its text, type checking aside."""
     tree = ast.parse(MODULES[name].read_text())
     for node in list(ast.walk(tree)):
         if isinstance(node, ast.If) and ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING"):
