@@ -71,6 +71,7 @@ transforms_active = torch._C._are_functorch_transforms_active
 is_batched = torch._C._functorch.is_legacy_batchedtensor
 """Whether a tensor is one that gradcheck's older vmap hands on, which has no memory of its own."""
 
+_is_compiling = torch.compiler.is_compiling
 _tracing_state = torch._C._get_tracing_state
 _key_included = torch._C._dispatch_tls_is_dispatch_key_included
 _count_modes = torch._C._len_torch_dispatch_stack
@@ -91,10 +92,12 @@ _PLAIN, _RECORDED, _TRANSFORMED, _FORMULA, _GRAPH = Mode
 
 def find_mode(x: Any, heights: Any) -> Mode:
     """The mode of a call with these tensors."""
-    if torch.compiler.is_compiling():
+    if _is_compiling():
         return _GRAPH
-    if type(x) not in OWN_TYPES or type(heights) not in OWN_TYPES or _is_traced():
+    if type(x) not in OWN_TYPES or type(heights) not in OWN_TYPES:
         return _FORMULA
+    if _tracing_state() is not None or _key_included(_PRE_DISPATCH) or (_count_modes() > 0 and _has_tracing_mode()):
+        return _FORMULA  # torch.jit.trace and make_fx would not see a kernel, which writes to memory behind their backs
     if transforms_active() or forward_ad._current_level >= 0 or is_batched(x) or is_batched(heights):
         return _FORMULA if _beyond_functions() else _TRANSFORMED
     if torch.is_grad_enabled() and (x.requires_grad or heights.requires_grad):
@@ -107,19 +110,9 @@ def in_forward_mode() -> bool:
     return forward_ad._current_level >= 0
 
 
-def _is_traced() -> bool:
-    """Whether torch.jit.trace or make_fx writes down what is called, or tensors are made that have no memory.
-
-    A kernel writes to memory behind their backs.
-    """
-    return (
-        _tracing_state() is not None
-        or _key_included(_PRE_DISPATCH)
-        or (_count_modes() > 0 and any(torch._C._get_dispatch_mode(each) is not None for each in _TRACING))
-    )
-
-
-_TRACING = (_MODES.PROXY, _MODES.FAKE, _MODES.FUNCTIONAL)
+def _has_tracing_mode() -> bool:
+    """Whether make_fx writes down what is called, or tensors are made that have no memory."""
+    return any(torch._C._get_dispatch_mode(mode) is not None for mode in (_MODES.PROXY, _MODES.FAKE, _MODES.FUNCTIONAL))
 
 
 def _beyond_functions() -> bool:
