@@ -14,6 +14,7 @@ from chebact import kernels
 from chebact.basis import Basis, basis_of
 from chebact.checks import interval_of, regression_nodes_of, tails_of
 from chebact.kernels.reference import broadcast, differentiable, plain
+from chebact.torch_modes import is_exporting
 
 __all__ = ["basis_named", "evaluate", "gradients", "in_plain_torch"]
 
@@ -96,5 +97,5 @@ def in_plain_torch(
     `through`: autograd through it gives the derivative of the formula at the nodes too.
     """
     dtype = torch.promote_types(torch.promote_types(x.dtype, values.dtype), torch.float32)
-    formula = differentiable if through or torch.compiler.is_exporting() else plain
+    formula = differentiable if through or is_exporting() else plain
     return formula(x.to(dtype), broadcast(x, values.to(dtype), axis, replicated), basis).to(x.dtype)
