@@ -14,8 +14,9 @@ from pathlib import Path
 from chebact import ChebyshevLagrange
 from chebact.lab.images.ddp import ALONE
 from chebact.lab.images.files import DataError
-from chebact.lab.images.run import ImageCohort, training_of
+from chebact.lab.images.run import training_of
 from chebact.lab.images.sets import load_images
+from chebact.lab.images.spec import ImageSpec
 
 
 def main() -> None:
@@ -28,14 +29,14 @@ def main() -> None:
     parser.add_argument("--data", type=Path, help="folder of the image sets, as for `chebact run images`")
     given = parser.parse_args()
     activation = "relu" if given.start == "relu" else "cl-extrapolate"
-    cohort = ImageCohort(given.dataset, activation, epochs=given.epochs, subset=given.subset, cosine="step")
+    spec = ImageSpec(given.dataset, activation, epochs=given.epochs, subset=given.subset, cosine="step")
     try:
         train = load_images(given.dataset, "train", given.data).head(given.subset)
         test = load_images(given.dataset, "test", given.data).head(1000)
     except DataError as error:
         parser.error(str(error))
     with tempfile.TemporaryDirectory() as folder:
-        training = training_of(cohort, given.seed, train, test, Path(folder), "cpu", ALONE)
+        training = training_of(spec, given.seed, train, test, Path(folder), "cpu", ALONE)
         if given.start == "relu-heights":
             for module in training.network.modules():
                 if isinstance(module, ChebyshevLagrange):

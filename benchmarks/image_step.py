@@ -31,7 +31,7 @@ FORMS = {"NCHW": torch.contiguous_format, "channels_last": torch.channels_last}
 
 
 def stepper(activation: str, form: str, batch: int) -> Callable[[], None]:
-    """A function that makes one training step as `chebact run images --dataset cifar10` does."""
+    """A function that makes one training step as `chebact run images --datasets cifar10` does."""
     generator = torch.Generator().manual_seed(0)
     network = ShakeShakeResNet(3, activation=activation, generator=generator).to(memory_format=FORMS[form])
     x = torch.rand(batch, 3, 32, 32, generator=generator).to(memory_format=FORMS[form])

@@ -8,10 +8,10 @@ torch.Size([5, 1])
 
 from chebact import functional, kernels
 from chebact.activations import ChebyshevLagrange, Cubic, PrototypeSimilarity, WeightedChebyshev
-from chebact.nodes import nodes
+from chebact.interpolation import coefficients_to_values, end_slopes, error_bound, polynomial, values_to_coefficients
+from chebact.node_positions import nodes
 from chebact.plotting import plot_activation, plot_activations
-from chebact.polynomial import coefficients_to_values, end_slopes, error_bound, polynomial, values_to_coefficients
-from chebact.recording import record_inputs
+from chebact.recording import InputSample, materialize, record_inputs, share_outside
 from chebact.table import ACTIVATIONS, make_activation, parameter_groups, register_activation
 
 __version__ = "0.1.0"
@@ -20,6 +20,7 @@ __all__ = [
     "ACTIVATIONS",
     "ChebyshevLagrange",
     "Cubic",
+    "InputSample",
     "PrototypeSimilarity",
     "WeightedChebyshev",
     "coefficients_to_values",
@@ -28,6 +29,7 @@ __all__ = [
     "functional",
     "kernels",
     "make_activation",
+    "materialize",
     "nodes",
     "parameter_groups",
     "plot_activation",
@@ -35,5 +37,6 @@ __all__ = [
     "polynomial",
     "record_inputs",
     "register_activation",
+    "share_outside",
     "values_to_coefficients",
 ]

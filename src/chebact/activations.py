@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import nn
 
 from chebact.channels import find_axis
-from chebact.checks import Interval, axis_of, count_of, float_tensor, float_type, whole_number
+from chebact.checks import TAILS, Interval, Tails, axis_of, count_of, float_tensor, float_type, tails_of, whole_number
 from chebact.formula import formula
 from chebact.functional import chebyshev_basis, make_basis
-from chebact.initial import Function, heights_of, shape_named
-from chebact.learned import LearnedActivation
-from chebact.nodes import nodes
+from chebact.initial import DEFAULT_INIT, Init, describe_init, heights_of, shape_named
+from chebact.learned import EXTRA_STATE, OLD_NAME, LearnedActivation
+from chebact.node_positions import nodes
 
 __all__ = ["ChebyshevLagrange", "Cubic", "PrototypeSimilarity", "WeightedChebyshev"]
 
@@ -28,9 +30,11 @@ class ChebyshevLagrange(LearnedActivation):
         degree: of the polynomial; degree + 1 heights per channel are learned.
         tails: "extrapolate" (the end's slope goes on), "regression" (the slope of the `regression_nodes` nodes at that
             end) or "none" (the polynomial itself goes on).
-        init: "zeros", the name of a function or a function: the heights are its own at the nodes.
+        init: the name of a function or a function, whose heights at the nodes they start at; or the heights themselves,
+            (degree + 1,) for all channels or (channel, degree + 1), from the right end to the left.
         groups: 1 shares one shape between all channels, g has one shape for each of g groups of neighbouring channels.
-        channel_dim: the channel axis of x (of one replica's x where there are replicas).
+        channel_dim: the channel axis of x (of one replica's x where there are replicas); 1 by default. Without
+            `channels`, an x of three axes asks for it: (N, C, L) and (N, L, C) look alike.
         interval: where the nodes stand.
         inplace: x may be overwritten when no derivative is recorded.
         replicas: a leading axis for networks trained side by side: x (replica, ...), heights (replica, channel, ...).
@@ -50,11 +54,11 @@ class ChebyshevLagrange(LearnedActivation):
         channels: int | None = None,
         *,
         degree: int = 3,
-        tails: str = "extrapolate",
+        tails: Tails = "extrapolate",
         regression_nodes: int = 2,
-        init: str | Function = "zeros",
+        init: Init = DEFAULT_INIT,
         groups: int | None = None,
-        channel_dim: int = 1,
+        channel_dim: int | None = None,
         interval: Interval = (-1.0, 1.0),
         inplace: bool = False,
         device: torch.device | str | None = None,
@@ -63,8 +67,8 @@ class ChebyshevLagrange(LearnedActivation):
     ) -> None:
         super().__init__()
         self.basis = make_basis(degree, tails, regression_nodes, interval)
-        self.init = init
         shape_named(init)
+        self.init = init if isinstance(init, str) or callable(init) else shape_named(init)(torch.empty(0))
         if not isinstance(inplace, bool):
             raise TypeError(f"inplace must be True or False, but {type(inplace).__name__} {inplace!r} came")
         self.inplace = inplace
@@ -77,17 +81,17 @@ class ChebyshevLagrange(LearnedActivation):
         return self.basis.degree
 
     @property
-    def tails(self) -> str:
+    def tails(self) -> Tails:
         """What goes on outside the interval."""
-        return self.basis.tails
+        return tails_of(self.basis.tails)
 
     def reset_parameters(self) -> None:
         """Set the heights to `init` again."""
         if self.is_materialized:
             self.fit_(shape_named(self.init))
 
-    def fit_(self, function: str | Function) -> ChebyshevLagrange:
-        """Set the heights to those of a function at the nodes, in place; returns the module.
+    def fit_(self, function: Init) -> ChebyshevLagrange:
+        """Set the heights to those of a function at the nodes, or to these, in place; returns the module.
 
         >>> round(ChebyshevLagrange(1, degree=20).fit_(torch.sin)(torch.tensor([[0.5]])).item(), 6)  # sin(0.5)
         0.479426
@@ -100,6 +104,48 @@ class ChebyshevLagrange(LearnedActivation):
         heights = heights_of(shape_named(function), places, tuple(self.heights.shape))
         self._set_learned(heights)
         return self
+
+    def get_extra_state(self) -> torch.Tensor:
+        """What a state holds beside the heights: both ends of the interval, the tails by number, the regression nodes.
+
+        A tensor, so that `torch.load(weights_only=True)` and safetensors take it; no buffer, which DDP would send
+        around, `.half()` would round and an average of models would blur.
+        """
+        basis = self.basis
+        numbers = (*basis.interval, TAILS.index(self.tails), basis.regression_nodes)
+        return torch.tensor(numbers, dtype=torch.float64, device="cpu")
+
+    def set_extra_state(self, state: Any) -> None:
+        """Nothing is set: a state of another function is refused."""
+
+    def _load_from_state_dict(self, state_dict: Any, prefix: str, *args: Any) -> None:
+        if f"{prefix}{self.parameter_name}" in state_dict or prefix + OLD_NAME in state_dict:
+            given = state_dict.get(prefix + EXTRA_STATE)
+            if given is None:
+                state_dict[prefix + EXTRA_STATE] = self.get_extra_state()
+                warnings.warn(
+                    f"the state of {prefix.rstrip('.') or 'this activation'} does not hold its interval and tails, as "
+                    f"states of older versions do not; {self.basis.interval} and {self.tails!r} are assumed",
+                    stacklevel=2,
+                )
+            elif difference := self._compare_function(given):
+                errors = args[-1]
+                errors.append(f"{prefix}heights must be loaded into a module of the same function, got {difference}")
+        super()._load_from_state_dict(state_dict, prefix, *args)
+
+    def _compare_function(self, given: Any) -> str:
+        """What differs in the function that a state was saved from, or an empty text."""
+        own = self.get_extra_state()
+        if not isinstance(given, torch.Tensor) or given.shape != own.shape:
+            return f"an extra state that is not chebact's: {type(given).__name__}"
+        saved, own = given.detach().to("cpu", torch.float64), own.to(given.dtype).double()
+        if not torch.allclose(saved[:2], own[:2], rtol=1e-6, atol=1e-30):
+            return f"interval ({saved[0]:g}, {saved[1]:g}) in the state and {self.basis.interval} in the module"
+        if round(saved[2].item()) != own[2].item():
+            return f"tails {TAILS[round(saved[2].item()) % len(TAILS)]!r} in the state and {self.tails!r} in the module"
+        if self.tails == "regression" and round(saved[3].item()) != own[3].item():
+            return f"{saved[3]:g} regression nodes in the state and {own[3]:g} in the module"
+        return ""
 
     def to_formula(self, channel: int = 0, *, replica: int = 0, digits: int = 6) -> str:
         """The pieces of one channel in writing, a line each.
@@ -126,12 +172,8 @@ class ChebyshevLagrange(LearnedActivation):
         """The choices that differ from the defaults."""
         basis, parts = self.basis, [self._size_repr(), f"tails={self.basis.tails!r}"]
         parts += [f"regression_nodes={basis.regression_nodes}"] if basis.tails == "regression" else []
-        if self.init != "zeros":
-            parts.append(
-                f"init={self.init!r}"
-                if isinstance(self.init, str)
-                else f"init={getattr(self.init, '__name__', 'function')}"
-            )
+        if not (isinstance(self.init, str) and self.init == DEFAULT_INIT):
+            parts.append(f"init={describe_init(self.init)}")
         parts += [f"interval={basis.interval}"] if basis.interval != (-1.0, 1.0) else []
         parts += ["inplace=True"] if self.inplace else []
         return ", ".join(parts)
@@ -153,7 +195,7 @@ class WeightedChebyshev(LearnedActivation):
         *,
         degree: int = 3,
         groups: int | None = None,
-        channel_dim: int = 1,
+        channel_dim: int | None = None,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
         replicas: int | None = None,

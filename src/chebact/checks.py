@@ -4,13 +4,34 @@ from __future__ import annotations
 
 import math
 import operator
-from typing import Any
+from typing import Any, Literal, get_args
 
 import torch
 
+__all__ = [
+    "FLOATS",
+    "MAX_COUNT",
+    "MAX_DEGREE",
+    "TAILS",
+    "Interval",
+    "Tails",
+    "axis_of",
+    "count_of",
+    "degree_of",
+    "finite_number",
+    "float_tensor",
+    "float_type",
+    "interval_of",
+    "not_negative",
+    "regression_nodes_of",
+    "tails_of",
+    "whole_number",
+]
+
 MAX_DEGREE = 10_000
 MAX_COUNT = 2**31 - 1  # of channels, groups and replicas
-TAILS = ("extrapolate", "regression", "none")
+Tails = Literal["extrapolate", "regression", "none"]
+TAILS: tuple[Tails, ...] = get_args(Tails)
 
 FLOATS = (torch.float32, torch.bfloat16, torch.float16, torch.float64)
 
@@ -73,7 +94,7 @@ def degree_of(given: Any) -> int:
     return whole_number("degree", given, least=1, most=MAX_DEGREE)
 
 
-def tails_of(given: Any) -> str:
+def tails_of(given: Any) -> Tails:
     """`given` as one of the kinds of tails."""
     if not isinstance(given, str):
         raise TypeError(f"tails must be one of {', '.join(TAILS)}, but {_described(given)} came")

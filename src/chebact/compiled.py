@@ -13,13 +13,12 @@ from torch import Tensor
 from chebact import kernels
 from chebact.basis import Basis, basis_of
 from chebact.checks import interval_of, regression_nodes_of, tails_of
-from chebact.kernels.reference import broadcast, differentiable, plain
-from chebact.torch_modes import transforms_active
+from chebact.kernels.reference import broadcast, differentiable
 
-__all__ = ["call_in_graph", "evaluate", "gradients", "in_plain_torch"]
+__all__ = ["basis_named", "evaluate", "gradients", "in_plain_torch"]
 
 
-def _basis(values: Tensor, kind: str, nodes: int, left: float, right: float) -> Basis:
+def basis_named(values: Tensor, kind: str, nodes: int, left: float, right: float) -> Basis:
     """The basis; `kind` is the kind of tails, or "chebyshev" for weighted Chebyshev polynomials."""
     degree = (values.shape[-1] if values.dim() else 0) - 1
     if degree < 1:
@@ -35,7 +34,7 @@ def evaluate(
     x: Tensor, values: Tensor, kind: str, nodes: int, left: float, right: float, channel_dim: int, replicated: bool
 ) -> Tensor:
     """sigma(x; values) of that kind, in the shape, type and memory format of x."""
-    return kernels.evaluate(x, values, _basis(values, kind, nodes, left, right), channel_dim, replicated)
+    return kernels.evaluate(x, values, basis_named(values, kind, nodes, left, right), channel_dim, replicated)
 
 
 @torch.library.custom_op("chebact::gradients", mutates_args=())
@@ -51,7 +50,7 @@ def gradients(
     replicated: bool,
 ) -> tuple[Tensor, Tensor]:
     """The gradients of x and of the values."""
-    return kernels.gradients(x, grad, values, _basis(values, kind, nodes, left, right), channel_dim, replicated)
+    return kernels.gradients(x, grad, values, basis_named(values, kind, nodes, left, right), channel_dim, replicated)
 
 
 @evaluate.register_fake
@@ -89,37 +88,7 @@ def _backward(ctx: Any, grad: Tensor) -> Any:
 evaluate.register_autograd(_backward, setup_context=_keep)
 
 
-@torch.compiler.allow_in_graph  # type: ignore[untyped-decorator]
-def call_in_graph(
-    x: Tensor,
-    values: Tensor,
-    kind: str,
-    nodes: int,
-    left: float,
-    right: float,
-    channel_dim: int,
-    replicated: bool,
-    by_formula: bool,
-) -> Tensor:
-    """What torch.compile and torch.export put into their graph: one operator, or the formula where none will do.
-
-    They look into this when the graph is lowered, not before: so it may ask torch what is under way. The formula serves
-    exports, and transforms of torch.func, for which an operator has no rules; and who asks for it by `by_formula`.
-    """
-    if by_formula or torch.compiler.is_exporting() or transforms_active():
-        basis = _basis(values, kind, nodes, left, right)
-        return in_plain_torch(x, values, basis, channel_dim, replicated, through=True)
-    result: Tensor = evaluate(x, values, kind, nodes, left, right, channel_dim, replicated)
-    return result
-
-
-def in_plain_torch(
-    x: Tensor, values: Tensor, basis: Basis, axis: int, replicated: bool, *, through: bool = False
-) -> Tensor:
-    """The formula in operations that torch.export, ONNX and tensor subclasses understand.
-
-    `through`: autograd through it gives the derivative of the formula at the nodes too.
-    """
+def in_plain_torch(x: Tensor, values: Tensor, basis: Basis, axis: int, replicated: bool) -> Tensor:
+    """The formula in operations that torch.export, ONNX and subclasses of tensors know, for autograd to go through."""
     dtype = torch.promote_types(torch.promote_types(x.dtype, values.dtype), torch.float32)
-    formula = differentiable if through or torch.compiler.is_exporting() else plain
-    return formula(x.to(dtype), broadcast(x, values.to(dtype), axis, replicated), basis).to(x.dtype)
+    return differentiable(x.to(dtype), broadcast(x, values.to(dtype), axis, replicated), basis).to(x.dtype)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import torch
 
 from chebact.basis import Basis
-from chebact.polynomial import values_to_coefficients
+from chebact.interpolation import values_to_coefficients
+
+__all__ = ["formula"]
 
 
 def formula(values: torch.Tensor, basis: Basis, digits: int = 6) -> str:

@@ -9,13 +9,13 @@ import torch
 from torch import fx, nn
 from torch.overrides import handle_torch_function
 
-from chebact import compiled
 from chebact.autograd import evaluate, record
 from chebact.basis import Basis, basis_of
 from chebact.channels import describe_axes, find_axis
-from chebact.checks import FLOATS, Interval, degree_of, float_tensor, interval_of, regression_nodes_of, tails_of
+from chebact.checks import FLOATS, Interval, Tails, degree_of, float_tensor, interval_of, regression_nodes_of, tails_of
+from chebact.compiled import in_plain_torch
 from chebact.kernels import evaluate as run_kernel
-from chebact.kernels import plan_for
+from chebact.kernels import find_plan
 from chebact.torch_modes import OWN_TYPES, Mode, find_mode, in_forward_mode, transforms_active
 from chebact.watchers import notify, watched
 
@@ -29,7 +29,7 @@ def chebyshev_lagrange(
     x: torch.Tensor,
     heights: torch.Tensor,
     *,
-    tails: str = "extrapolate",
+    tails: Tails = "extrapolate",
     regression_nodes: int = 2,
     channel_dim: int = 1,
     interval: Interval = (-1.0, 1.0),
@@ -117,13 +117,13 @@ def apply_basis(
     `owner` is the module that is called, for those who watch its inputs.
     """
     mode = find_mode(x, heights)
-    plan = None
+    kept = None
     if (mode is _RECORDED or mode is _PLAIN) and type(channel_dim) is int:
         replicated = heights.dim() == 3
         axis = find_axis(x.dim(), channel_dim, replicated)
         if axis is not None:
-            plan = plan_for(x, heights, basis, axis)
-    if plan is None:  # else an earlier call has passed the checks
+            kept = find_plan(x, heights, basis, axis)
+    if kept is None:  # else an earlier call has passed the checks
         axis = check_call(x, heights, basis, channel_dim, name)
         replicated = heights.dim() == 3
     assert axis is not None
@@ -132,24 +132,27 @@ def apply_basis(
         return _in_graph(x, heights, kind, basis.regression_nodes, basis.interval, axis)
     if watched and owner is not None and not transforms_active():
         notify(owner, x)
+    plan = None if kept is None else kept.plan
     if mode is _RECORDED:
         return record(x, heights, basis, axis, replicated, plan)  # type: ignore[no-any-return]
     if mode is _PLAIN:
         return run_kernel(x, heights, basis, axis, replicated, inplace=inplace, plan=plan)
     if mode is _TRANSFORMED:
         return evaluate(x, heights, basis, axis, replicated)
-    return compiled.in_plain_torch(x, heights, basis, axis, replicated)
+    return in_plain_torch(x, heights, basis, axis, replicated)
 
 
 def _in_graph(
     x: torch.Tensor, heights: torch.Tensor, kind: str, nodes: int, interval: Interval, axis: int
 ) -> torch.Tensor:
     """One call in the graph of torch.compile."""
+    from chebact.graph_calls import call_in_graph  # loads the compiler, which is at work here
+
     left, right = interval
     strange = type(x) not in OWN_TYPES or type(heights) not in OWN_TYPES
     by_formula = strange or in_forward_mode()  # an operator has no forward derivative, and torch takes it for zero
     place = (axis, heights.dim() == 3, by_formula)
-    result: torch.Tensor = compiled.call_in_graph(x, heights, kind, nodes, left, right, *place)
+    result: torch.Tensor = call_in_graph(x, heights, kind, nodes, left, right, *place)
     return result
 
 

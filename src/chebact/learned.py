@@ -13,10 +13,12 @@ from chebact.basis import Basis
 from chebact.channels import describe_axes, find_axis
 from chebact.checks import axis_of, count_of, float_tensor, float_type
 from chebact.functional import apply_basis, check_tensors
-from chebact.torch_modes import stored_parameter
+from chebact.torch_modes import rename_parameter, stored_parameter
 
-__all__ = ["LearnedActivation"]
+__all__ = ["EXTRA_STATE", "OLD_NAME", "LearnedActivation"]
 
+EXTRA_STATE = "_extra_state"  # torch's name in a state for what is no tensor of the module
+_Tensor = torch.Tensor
 OLD_NAME = "values"  # of the parameter, in states and models that were saved before it got its name
 
 
@@ -26,6 +28,7 @@ class LearnedActivation(nn.Module):
     parameter_name: ClassVar[Literal["heights", "weights"]]
     basis: Basis
     inplace: bool = False
+    channel_dim_given: bool = True
 
     def _make(
         self, channels: Any, groups: Any, channel_dim: Any, replicas: Any, device: Any, dtype: Any, degree: int
@@ -33,7 +36,8 @@ class LearnedActivation(nn.Module):
         self.channels = None if channels is None else count_of("channels", channels)
         self.groups = None if groups is None else count_of("groups", groups)
         self.replicas = None if replicas is None else count_of("replicas", replicas)
-        self.channel_dim = axis_of(channel_dim)
+        self.channel_dim_given = channel_dim is not None
+        self.channel_dim = axis_of(1 if channel_dim is None else channel_dim)
         if dtype is not None:
             float_type(dtype)
         rows = self._rows()
@@ -46,9 +50,12 @@ class LearnedActivation(nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """The activation of x, in its shape, type and memory format."""
-        if type(x) is not torch.Tensor and isinstance(x, fx.Proxy):
+        if type(x) is not _Tensor and isinstance(x, fx.Proxy):
             return self._as_leaf(x)
-        learned, name = self._rows_for(x), self.parameter_name
+        name = self.parameter_name
+        learned: torch.Tensor | None = stored_parameter(self, name)
+        if learned is None or self.groups is not None or self.channels is None or self.channels == 1:
+            learned = self._rows_for(x)
         return apply_basis(x, learned, self.basis, self.channel_dim, name, inplace=self.inplace, owner=self)
 
     def _as_leaf(self, x: Any) -> Any:
@@ -85,7 +92,7 @@ class LearnedActivation(nn.Module):
     def _shape(self, rows: int, degree: int) -> tuple[int, ...]:
         return (rows, degree + 1) if self.replicas is None else (self.replicas, rows, degree + 1)
 
-    def _learn_channels(self, x: torch.Tensor) -> None:
+    def learn_channels(self, x: torch.Tensor) -> None:
         """Take the number of channels from the first x."""
         float_tensor("x", x)
         axis = find_axis(x.dim(), self.channel_dim, self.replicas is not None)
@@ -93,6 +100,12 @@ class LearnedActivation(nn.Module):
             raise ValueError(
                 f"x must have an axis channel_dim={self.channel_dim} in the first call, which tells the number of "
                 f"channels, got shape {tuple(x.shape)}; give channels or groups=1"
+            )
+        if x.dim() - (self.replicas is not None) == 3 and not self.channel_dim_given:
+            raise ValueError(
+                "channel_dim must be given where the first call tells the number of channels and x has three axes, got "
+                f"shape {tuple(x.shape)}; pass channel_dim=-1 for (N, L, C), channel_dim=1 for (N, C, L), or groups=1 "
+                "for one shape that all channels share"
             )
         if x.shape[axis] == 0:
             raise ValueError(
@@ -116,11 +129,13 @@ class LearnedActivation(nn.Module):
 
     def _rows_for(self, x: torch.Tensor) -> torch.Tensor:
         """The parameter with a row per channel, for x."""
-        stored = stored_parameter(self, self.parameter_name)
-        if stored is not None and self.groups is None and self.channels is not None and self.channels > 1:
-            return stored
         if self.channels is None and self.groups != 1:
-            _learn_outside_of_graphs(self, x)
+            if torch.compiler.is_compiling():
+                from chebact.graph_calls import learn_channels  # loads the compiler, which is at work here
+
+                learn_channels(self, x)
+            else:
+                self.learn_channels(x)
         learned = self.learned
         if self.channels is not None and (self.groups == 1 or self.channels == 1):
             self._check_channels(x, learned)
@@ -154,15 +169,15 @@ class LearnedActivation(nn.Module):
 
     def __setstate__(self, state: Any) -> None:
         super().__setstate__(state)  # type: ignore[no-untyped-call]
-        old = self._parameters.pop(OLD_NAME, None)
-        if old is not None:
-            self.register_parameter(self.parameter_name, old)
+        rename_parameter(self, OLD_NAME, self.parameter_name)
 
     def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
         if self.is_materialized:
             super()._save_to_state_dict(destination, prefix, keep_vars)
         else:  # a tensor of no rows: unlike a lazy parameter, torch.load(weights_only=True) reads it
             destination[prefix + self.parameter_name] = torch.empty(0, self.basis.degree + 1)
+            if type(self).get_extra_state is not nn.Module.get_extra_state:
+                destination[prefix + EXTRA_STATE] = self.get_extra_state()
 
     def _load_from_state_dict(self, state_dict: Any, prefix: str, *args: Any) -> None:
         key, old = prefix + self.parameter_name, prefix + OLD_NAME
@@ -200,13 +215,8 @@ class LearnedActivation(nn.Module):
         parts = [str(self.channels) if self.channels is not None else "channels=None"]
         parts += [f"groups={self.groups}"] if self.groups is not None else []
         parts += [f"degree={self.basis.degree}"]
-        parts += [f"channel_dim={self.channel_dim}"] if self.channel_dim != 1 else []
+        lazy = self.channels is None and self.groups != 1
+        shown = self.channel_dim != 1 or (lazy and self.channel_dim_given)
+        parts += [f"channel_dim={self.channel_dim}"] if shown else []
         parts += [f"replicas={self.replicas}"] if self.replicas is not None else []
         return ", ".join(parts)
-
-
-@torch.compiler.disable(  # type: ignore[no-untyped-call, untyped-decorator]
-    reason="the width comes with the first call: call chebact.materialize(model, example) before torch.compile"
-)
-def _learn_outside_of_graphs(module: LearnedActivation, x: torch.Tensor) -> None:
-    module._learn_channels(x)

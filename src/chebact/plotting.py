@@ -9,10 +9,11 @@ import torch
 from torch import Tensor, nn
 
 from chebact.activations import ChebyshevLagrange
+from chebact.channels import find_axis
 from chebact.checks import whole_number
 from chebact.functional import apply_basis
 from chebact.learned import LearnedActivation
-from chebact.nodes import nodes
+from chebact.node_positions import nodes
 from chebact.recording import InputSample, record_inputs
 
 if TYPE_CHECKING:
@@ -161,7 +162,8 @@ def _sample(module: nn.Module, inputs: Tensor | InputSample, replica: int, count
     if x.dim() < 2:
         x = x.reshape(-1, 1) if count in (None, 1) else x.reshape(1, -1)
     elif x.dim() > 2:
-        x = x.movedim(getattr(module, "channel_dim", 1), -1).flatten(0, -2)
+        axis = find_axis(x.dim(), getattr(module, "channel_dim", 1), False)
+        x = x.movedim(-1 if axis is None else axis, -1).flatten(0, -2)
     if count is not None and x.shape[1] != count:
         raise ValueError(f"inputs must have {count} channels like the module, but {x.shape[1]} came")
     return x

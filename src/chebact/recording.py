@@ -5,11 +5,13 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn.modules.module import register_module_forward_pre_hook
+from torch.nn.parameter import is_lazy
 
 from chebact.channels import find_axis
 from chebact.checks import Interval, interval_of, whole_number
@@ -17,16 +19,21 @@ from chebact.learned import LearnedActivation
 from chebact.torch_modes import transforms_active
 from chebact.watchers import Watcher, unwatch, watch
 
-__all__ = ["InputSample", "record_inputs"]
+__all__ = ["InputSample", "ShareOutside", "materialize", "record_inputs", "share_outside"]
 
 SLOTS = 16  # calls that a sample is kept of
 
 
 class InputSample:
-    """Inputs that reached one module: random positions of a random choice of its calls, at most `points` a channel.
+    """Inputs that reached one module: random positions of a random choice of its calls, at most `points` per channel.
 
     A call takes the place of another with the probability that makes all calls equally likely to be kept, so the
     more calls there were, the less the next one costs.
+
+    >>> sample = InputSample(channel_dim=1, replicated=False, points=64, seed=0)
+    >>> sample.take_(torch.tensor([[0.5, 3.0]]))
+    >>> sample.points, sample.outside()
+    (tensor([[0.5000, 3.0000]]), tensor([0., 1.]))
     """
 
     def __init__(self, channel_dim: int, replicated: bool, points: int, seed: int) -> None:
@@ -113,8 +120,7 @@ def record_inputs(
     >>> inputs["1"].points.shape, inputs["1"].outside((-1.0, 1.0))
     (torch.Size([100, 4]), tensor([0., 0., 0., 0.]))
     """
-    if not isinstance(model, nn.Module):
-        raise TypeError(f"model must be a torch.nn.Module, but {type(model).__name__} came")
+    _check_model(model)
     whole_number("points", points, least=1)
     kinds = modules or (LearnedActivation,)
     found = {name: part for name, part in model.named_modules() if isinstance(part, kinds)}
@@ -164,3 +170,79 @@ class _Herald:
         watcher = self._watchers.get(id(module))
         if watcher is not None and inputs and not (torch.compiler.is_compiling() or transforms_active()):
             watcher(inputs[0])
+
+
+def materialize(model: nn.Module, example: Any) -> nn.Module:
+    """Run a model once, so that every lazy width is known; returns the model.
+
+    Then its parameters can be counted, averaged, distributed and given to an optimizer. `example` is an input, or a
+    tuple of inputs. Nothing else changes: the run is in evaluation mode and without derivatives.
+
+    >>> from chebact import ChebyshevLagrange
+    >>> model = nn.Sequential(nn.Linear(8, 4), ChebyshevLagrange(), nn.Linear(4, 1))
+    >>> sum(p.numel() for p in materialize(model, torch.zeros(1, 8)).parameters())
+    57
+    """
+    _check_model(model)
+    _run(model, example)
+    lazy = [name for name, parameter in model.named_parameters() if is_lazy(parameter)]
+    if lazy:
+        raise ValueError(f"example must reach every lazy module, got none to {', '.join(lazy)}; pass another example")
+    return model
+
+
+@dataclass(frozen=True)
+class ShareOutside:
+    """The share of inputs outside the interval: `total` over all learned activations, and each by its name."""
+
+    total: float
+    by_activation: dict[str, float]
+
+    def __float__(self) -> float:
+        return self.total
+
+
+def share_outside(model: nn.Module, data: Any, *, points: int = 2048, seed: int = 0) -> ShareOutside:
+    """Which share of the inputs of the learned activations lies outside their intervals, on the straight lines.
+
+    `data` is an input, or a tuple of inputs; the model runs once, in evaluation mode and without derivatives. `total`
+    is the mean over the activations, each weighted by its channels; activations that were not reached are left out.
+
+    >>> from chebact import ChebyshevLagrange
+    >>> model = nn.Sequential(ChebyshevLagrange(2), ChebyshevLagrange(2, init="gelu"))
+    >>> share = share_outside(model, torch.tensor([[0.5, 2.0], [-3.0, 0.0]]))
+    >>> share.total, share.by_activation
+    (0.25, {'0': 0.5, '1': 0.0})
+    """
+    with record_inputs(model, points=points, seed=seed) as samples:
+        _run(model, data)
+    parts = dict(model.named_modules())
+    shares, weights = {}, []
+    for name, sample in samples.items():
+        if sample.calls:
+            part = parts[name]
+            assert isinstance(part, LearnedActivation)
+            outside = sample.outside(part.basis.interval)
+            shares[name] = float(outside.mean())
+            weights.append(outside.numel())
+    if not shares:
+        raise ValueError("data must reach a learned activation of the model, got none that did")
+    total = sum(share * weight for share, weight in zip(shares.values(), weights, strict=True)) / sum(weights)
+    return ShareOutside(total, shares)
+
+
+@torch.no_grad()
+def _run(model: nn.Module, example: Any) -> None:
+    """One forward pass in evaluation mode; every module's own mode comes back."""
+    modes = [(part, part.training) for part in model.modules()]
+    model.eval()
+    try:
+        model(*example) if isinstance(example, tuple) else model(example)
+    finally:
+        for part, training in modes:
+            part.training = training
+
+
+def _check_model(model: Any) -> None:
+    if not isinstance(model, nn.Module):
+        raise TypeError(f"model must be a torch.nn.Module, got {type(model).__name__}")

@@ -5,8 +5,10 @@ A release of torch may change these names. `PRIVATE_NAMES` says what each is for
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -27,12 +29,17 @@ __all__ = [
     "has_hooks",
     "in_forward_mode",
     "is_batched",
+    "is_exporting",
     "is_zero_tensor",
     "optimizer_has_hooks",
+    "outside_graphs",
+    "rename_parameter",
     "stored_parameter",
     "tensor_has_hooks",
     "transforms_active",
 ]
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 OWN_TYPES = (Tensor, nn.Parameter)
 
@@ -70,6 +77,10 @@ transforms_active = torch._C._are_functorch_transforms_active
 is_batched = torch._C._functorch.is_legacy_batchedtensor
 """Whether a tensor is one that gradcheck's older vmap hands on, which has no memory of its own."""
 
+_is_compiling = torch.compiler.is_compiling
+is_exporting: Callable[[], bool] = getattr(torch.compiler, "is_exporting", torch.compiler.is_compiling)
+"""Whether torch.export calls this; torch 2.6 has one flag for that and for what Dynamo itself looks into."""
+
 _tracing_state = torch._C._get_tracing_state
 _key_included = torch._C._dispatch_tls_is_dispatch_key_included
 _count_modes = torch._C._len_torch_dispatch_stack
@@ -90,10 +101,12 @@ _PLAIN, _RECORDED, _TRANSFORMED, _FORMULA, _GRAPH = Mode
 
 def find_mode(x: Any, heights: Any) -> Mode:
     """The mode of a call with these tensors."""
-    if torch.compiler.is_compiling():
+    if _is_compiling():
         return _GRAPH
-    if type(x) not in OWN_TYPES or type(heights) not in OWN_TYPES or _is_traced():
+    if type(x) not in OWN_TYPES or type(heights) not in OWN_TYPES:
         return _FORMULA
+    if _tracing_state() is not None or _key_included(_PRE_DISPATCH) or (_count_modes() > 0 and _has_tracing_mode()):
+        return _FORMULA  # torch.jit.trace and make_fx would not see a kernel, which writes to memory behind their backs
     if transforms_active() or forward_ad._current_level >= 0 or is_batched(x) or is_batched(heights):
         return _FORMULA if _beyond_functions() else _TRANSFORMED
     if torch.is_grad_enabled() and (x.requires_grad or heights.requires_grad):
@@ -106,19 +119,9 @@ def in_forward_mode() -> bool:
     return forward_ad._current_level >= 0
 
 
-def _is_traced() -> bool:
-    """Whether torch.jit.trace or make_fx writes down what is called, or tensors are made that have no memory.
-
-    A kernel writes to memory behind their backs.
-    """
-    return (
-        _tracing_state() is not None
-        or _key_included(_PRE_DISPATCH)
-        or (_count_modes() > 0 and any(torch._C._get_dispatch_mode(each) is not None for each in _TRACING))
-    )
-
-
-_TRACING = (_MODES.PROXY, _MODES.FAKE, _MODES.FUNCTIONAL)
+def _has_tracing_mode() -> bool:
+    """Whether make_fx writes down what is called, or tensors are made that have no memory."""
+    return any(torch._C._get_dispatch_mode(mode) is not None for mode in (_MODES.PROXY, _MODES.FAKE, _MODES.FUNCTIONAL))
 
 
 def _beyond_functions() -> bool:
@@ -130,6 +133,12 @@ def _beyond_functions() -> bool:
     return TransformType.Functionalize in under_way or under_way.count(TransformType.Jvp) > 1
 
 
+def outside_graphs(reason: str) -> Callable[[F], F]:
+    """A decorator: torch.compile calls the function and does not look into it. torch 2.6 takes no reason to show."""
+    disable: Callable[..., Callable[[F], F]] = torch.compiler.disable
+    return disable(reason=reason) if "reason" in inspect.signature(disable).parameters else disable()
+
+
 def is_zero_tensor(tensor: Tensor) -> bool:
     """Whether a tensor is torch's short form of zeros, which has no memory."""
     return tensor._is_zerotensor()
@@ -138,6 +147,12 @@ def is_zero_tensor(tensor: Tensor) -> bool:
 def stored_parameter(module: nn.Module, name: str) -> nn.Parameter | None:
     """A parameter by its name, or None where the module computes it or has none; the attribute takes 1 us longer."""
     return module._parameters.get(name)
+
+
+def rename_parameter(module: nn.Module, old: str, new: str) -> None:
+    """Give a parameter another name, where there is one of that name."""
+    if old in module._parameters:
+        module.register_parameter(new, module._parameters.pop(old))
 
 
 def has_hooks(module: nn.Module) -> bool:

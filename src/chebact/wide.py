@@ -6,6 +6,8 @@ from typing import Any
 
 import torch
 
+__all__ = ["matrix_on", "widened", "widest"]
+
 WITHOUT_FLOAT64 = frozenset(("mps",))  # device types whose tensors cannot be float64
 
 

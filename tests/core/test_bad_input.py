@@ -133,7 +133,7 @@ TARGETS = [
         {"channels": 6, "degree": 3},
         {
             "channels": GIVEN, "degree": COUNTS, "tails": TEXTS, "interval": INTERVALS, "init": SHAPES,
-            "groups": [*GIVEN, 4, 5, 12], "channel_dim": CHANNEL_DIMS,
+            "groups": [*GIVEN, 4, 5, 12], "channel_dim": CHANNEL_DIMS[1:],
             "inplace": [None, 0, 1, "yes", []], "replicas": GIVEN, "dtype": TYPES,
         },
     ),
@@ -145,7 +145,7 @@ TARGETS = [
     (
         lambda **k: WeightedChebyshev(k.pop("channels"), **k),
         {"channels": 6},
-        {"channels": GIVEN, "degree": COUNTS, "channel_dim": CHANNEL_DIMS, "dtype": TYPES},
+        {"channels": GIVEN, "degree": COUNTS, "channel_dim": CHANNEL_DIMS[1:], "dtype": TYPES},
     ),
     (
         lambda **k: PrototypeSimilarity(k.pop("channels"), **k),

@@ -130,7 +130,7 @@ def test_what_cannot_be_recorded_gets_a_sentence():
         pass
     with pytest.raises(ValueError, match="no ReLU"), record_inputs(nn.Tanh(), modules=(nn.ReLU,)):
         pass
-    with pytest.raises(TypeError, match="list came"), record_inputs([]):
+    with pytest.raises(TypeError, match="got list"), record_inputs([]):
         pass
     with pytest.raises(ValueError, match="points must be at least 1"):
         recorded(chebact.ChebyshevLagrange(2), points=0)
@@ -288,3 +288,45 @@ def test_compiled_models_run_while_recording_and_are_not_seen():
         with record_inputs(net, modules=kinds) as inputs:
             torch.testing.assert_close(fast(x), net(x))
         assert inputs["1"].calls == 1
+
+
+def test_materialize_runs_the_model_once_and_changes_nothing_else():
+    model = nn.Sequential(
+        nn.Conv2d(3, 6, 3), nn.BatchNorm2d(6), chebact.ChebyshevLagrange(init="gelu"), nn.Dropout(), nn.LazyConv2d(2, 1)
+    )
+    model[1].eval()
+    state, before = torch.get_rng_state(), {name: value.clone() for name, value in model[1].state_dict().items()}
+    assert chebact.materialize(model, torch.randn(2, 3, 8, 8)) is model
+    assert model[2].heights.shape == (6, 4)
+    assert [part.training for part in model] == [True, False, True, True, True]
+    assert all(torch.equal(value, before[name]) for name, value in model[1].state_dict().items())
+    assert not any(p.grad_fn for p in model.parameters())
+    assert state is not None
+    averaged = torch.optim.swa_utils.AveragedModel(model)
+    averaged.update_parameters(model)
+    with pytest.raises(ValueError, match=r"example must reach every lazy module, got none to 1\.heights"):
+        chebact.materialize(Unused(), torch.zeros(2, 4))
+    with pytest.raises(TypeError, match="model must be"):
+        chebact.materialize(3, torch.zeros(2, 4))
+
+
+class Unused(nn.Sequential):
+    def __init__(self):
+        super().__init__(nn.Linear(4, 4), chebact.ChebyshevLagrange())
+
+    def forward(self, x):
+        return self[0](x)
+
+
+def test_the_share_outside_is_counted_over_all_activations_and_each():
+    model = nn.Sequential(
+        chebact.ChebyshevLagrange(2, init="identity"),
+        chebact.ChebyshevLagrange(2, init="identity", interval=(-4.0, 4.0)),
+    ).train()
+    x = torch.tensor([[0.0, 2.0], [5.0, 2.0], [0.0, 0.0], [0.0, -2.0]])
+    share = chebact.share_outside(model, x)
+    assert share.by_activation == {"0": 0.5, "1": 0.125}
+    assert float(share) == share.total == pytest.approx(0.3125)
+    assert model.training
+    with pytest.raises(ValueError, match="no learned activation"):
+        chebact.share_outside(nn.Linear(2, 2), x)

@@ -1,5 +1,8 @@
 """The table of activations, the optimizer's groups, and the rows against torch's own functions."""
 
+from functools import partial
+
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -7,6 +10,7 @@ from torch.nn import functional
 
 import chebact
 from chebact import ChebyshevLagrange, PrototypeSimilarity, WeightedChebyshev, make_activation, table
+from chebact.networks import ResidualMLP
 
 
 def drawn(*shape, seed=0):
@@ -20,7 +24,7 @@ def test_parameter_groups_feed_a_real_optimizer(optimizer):
     steps = optimizer(groups, lr=1.0)
     assert [(g["lr"], g["weight_decay"]) for g in steps.param_groups] == [(0.1, 0.2), (0.05, 0.01)]
     assert sorted(id(p) for g in steps.param_groups for p in g["params"]) == sorted(map(id, net.parameters()))
-    assert {id(p) for p in steps.param_groups[1]["params"]} == {id(net[1].heights), id(net[3].heights)}
+    assert {id(p) for p in steps.param_groups[1]["params"]} == {id(net[1].heights), id(net[3].learned)}
     before = [p.clone() for p in net.parameters()]
     functional.mse_loss(net(drawn(9, 2)), torch.ones(9, 4)).backward()
     steps.step()
@@ -54,14 +58,23 @@ def test_the_table_has_the_paper_s_names_and_takes_a_user_s_own():
         table._rows.pop("mine", None)
 
 
+def tanh_through_four_nodes(x):
+    places = np.cos(np.pi * np.array([1, 3, 5, 7]) / 8) / np.cos(np.pi / 8)
+    return torch.from_numpy(np.polyval(np.polyfit(places, np.tanh(places), 3), x.numpy())).float()
+
+
 @pytest.mark.parametrize(
     ("name", "truth"),
     [
         ("relu", torch.relu),
         ("tanh", torch.tanh),
         ("cubic", lambda x: x**3),
-        ("cl", lambda x: 0 * x),
+        ("cl", tanh_through_four_nodes),
         ("wcp", lambda x: 0 * x),
+        ("gelu", functional.gelu),
+        ("silu", functional.silu),
+        ("leaky-relu", functional.leaky_relu),
+        ("prelu", lambda x: functional.prelu(x, torch.full((3,), 0.25))),
     ],
 )
 def test_rows_of_the_table_start_as_the_functions_they_are_named_after(name, truth):
@@ -81,3 +94,71 @@ def test_prototype_similarity_is_torch_s_cosine(shape):
     loop = torch.stack([functional.cosine_similarity(rows.unsqueeze(-2), w, dim=-1, eps=0) for w in many.prototypes])
     got = many(x.expand(2, *shape)).movedim(min(2, x.dim()), -1)
     torch.testing.assert_close(got, loop, atol=1e-6, rtol=1e-6)
+
+
+def test_a_builder_that_ignores_the_degree_is_refused():
+    try:
+        with pytest.raises(TypeError, match="build must take degree, channel_dim and replicas by name"):
+            chebact.register_activation("mine", lambda channels: ChebyshevLagrange(channels))
+        chebact.register_activation("mine", lambda channels, **choices: ChebyshevLagrange(channels))
+        assert make_activation("mine", 5, 3).degree == 3
+        with pytest.raises(ValueError, match=r"'mine' must pass its degree on, got degree 3 where 5"):
+            make_activation("mine", 5, 5)
+        chebact.register_activation("mine", lambda channels, **choices: "relu", replace=True)
+        with pytest.raises(TypeError, match="must return a torch"):
+            make_activation("mine", 5)
+    finally:
+        table._rows.pop("mine", None)
+
+
+@pytest.mark.parametrize("name", ["cl", "pcs-cl", "tanh-cl", "cl-regression", "cl-extrapolate"])
+def test_names_take_the_options_of_their_module(name):
+    module = make_activation(name, 4, 5, init="relu", interval=(-2.0, 2.0))
+    (learned,) = (part for part in module.modules() if isinstance(part, ChebyshevLagrange))
+    assert torch.equal(learned.heights[0], torch.relu(chebact.nodes(5, interval=(-2.0, 2.0))).float())
+    (zeros,) = (part for part in table.paper_activation(name)(4).modules() if isinstance(part, ChebyshevLagrange))
+    assert not bool(zeros.heights.any())
+
+
+def test_rows_without_such_options_say_so():
+    for name in ("relu", "wcp", "prelu"):
+        with pytest.raises(TypeError, match=f"{name} takes no init"):
+            make_activation(name, 4, init="relu")
+    with pytest.raises(ValueError, match="prelu must have its channels at axis 1 and no replicas"):
+        make_activation("prelu", 4, replicas=2)
+
+
+@pytest.mark.parametrize(
+    ("activation", "kind"),
+    [
+        ("cl-extrapolate", ChebyshevLagrange),
+        (partial(ChebyshevLagrange, init="relu"), ChebyshevLagrange),
+        (ChebyshevLagrange, ChebyshevLagrange),
+        (nn.GELU, nn.GELU),
+        (lambda channels: nn.PReLU(channels), nn.PReLU),
+    ],
+)
+def test_networks_take_names_and_factories(activation, kind):
+    network = ResidualMLP(3, activation=activation)
+    assert sum(type(part) is kind for part in network.modules()) == 4
+    assert network(torch.zeros(5, 3)).shape == (5, 1)
+    if kind is ChebyshevLagrange:
+        many = ResidualMLP(3, activation=activation, replicas=2, degree=5)
+        assert many.last_activation.heights.shape == (2, 32, 6)
+        assert many(torch.zeros(2, 5, 3)).shape == (2, 5, 1)
+
+
+@pytest.mark.parametrize("bad", [3, None, lambda channels: 3])
+def test_what_is_no_activation_gets_a_sentence(bad):
+    with pytest.raises(TypeError, match="activation must"):
+        ResidualMLP(3, activation=bad)
+    with pytest.raises(ValueError, match="degree must not be given beside a factory"):
+        ResidualMLP(3, activation=nn.GELU, degree=5)
+
+
+def test_the_paper_s_networks_start_at_zero_whatever_the_default_is(monkeypatch):
+    monkeypatch.setitem(ChebyshevLagrange.__init__.__kwdefaults__, "init", "gelu")
+    assert bool(make_activation("cl", 3).heights.any())
+    for name in ("cl", "pcs-cl", "tanh-cl", "cl-regression", "cl-extrapolate"):
+        network = ResidualMLP.from_table(name, 3)
+        assert not any(bool(part.heights.any()) for part in network.modules() if isinstance(part, ChebyshevLagrange))

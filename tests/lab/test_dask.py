@@ -6,12 +6,13 @@ import pytest
 
 from chebact.lab import LabError
 from chebact.lab.cli import run_command
-from chebact.lab.synthetic.run import SyntheticRequest, run_synthetic
+from chebact.lab.synthetic.run import run_synthetic
+from chebact.lab.synthetic.spec import SyntheticRequest
 
 distributed = pytest.importorskip("distributed", reason="distributed is not installed")
 
 pytestmark = pytest.mark.dask
-REQUEST = SyntheticRequest(("relu", "tanh", "cl-extrapolate"), ("step", "gravity"), (0.01,), 2, "released", 2)
+REQUEST = SyntheticRequest(("relu", "tanh", "cl-extrapolate"), ("step", "gravity"), (0.01,), "released", 2, 2)
 
 
 def without_run(folder):

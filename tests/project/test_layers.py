@@ -1,24 +1,30 @@
 """Who imports whom: down the layers of the design, never sideways or up."""
 
 import ast
+import importlib
 import subprocess
 import sys
+import types
+from functools import cache
 from pathlib import Path
 
 import pytest
 
+from chebact.lab.experiments import EXPERIMENTS
+
 SOURCE = Path(__file__).resolve().parents[2] / "src" / "chebact"
 LAYERS = [
     ["checks", "channels", "files", "torch_modes", "watchers", "wide"],
-    ["nodes"],
+    ["node_positions"],
     ["basis"],
     ["kernels.layout"],
     ["kernels.cpu.*", "kernels.gpu.*"],
     ["kernels.reference", "kernels.cpu", "kernels.gpu"],
     ["kernels"],
     ["autograd", "compiled"],
+    ["graph_calls"],
     ["functional"],
-    ["polynomial"],
+    ["interpolation"],
     ["initial", "formula", "learned"],
     ["activations"],
     ["table"],
@@ -32,39 +38,20 @@ LAYERS = [
     ["lab.*"],
     ["lab.page.*"],
     ["lab.commands.*"],
-    ["lab.synthetic.*", "lab.clinical.*", "lab.images.*", "lab.bench.*", "lab.play.*"],
+    [*(f"lab.{name}.*" for name in EXPERIMENTS), "lab.bench.*", "lab.play.*"],
     ["lab.cli"],
     ["__main__"],
 ]
-SUBJECTS = ("synthetic", "clinical", "images")
 SHOWING = (
     "rows",
     "tables",
     "sheets",
     "figures",
-    "figure_files",
     "section",
     "section_pictures",
     "agreement",
     "explanations",
 )
-# A module and what it imports against the rules. The list only gets shorter: a pair that no longer holds must go.
-KNOWN_EXCEPTIONS = [
-    ("lab.bench.figures", "lab.synthetic.figures"),
-    ("lab.images.commands", "lab.bench.plot"),
-    ("lab.images.section", "lab.clinical.section"),
-    ("lab.page.overview", "lab.bench.machine"),
-    ("lab.page.page", "lab.bench.section"),
-    ("lab.page.page", "lab.clinical.section"),
-    ("lab.page.page", "lab.images.section"),
-    ("lab.page.page", "lab.synthetic.section"),
-    ("lab.page.rerun", "lab.clinical.table"),
-    ("lab.page.rerun", "lab.images.sets"),
-    ("lab.page.results", "lab.bench.files"),
-    ("lab.page.results", "lab.bench.ops"),
-    ("lab.page.theory_figures", "lab.synthetic.figures"),
-    ("lab.play.shapes", "lab.images.checkpoint"),
-]
 FREE = {""}  # chebact/__init__.py gathers the public names
 
 
@@ -93,7 +80,7 @@ def level(name):
 
 
 def imports(name):
-    """The modules of the package that a module imports anywhere in its text, type checking aside."""
+    """The names that a module imports anywhere in its text, type checking aside."""
     tree = ast.parse(MODULES[name].read_text())
     for node in list(ast.walk(tree)):
         if isinstance(node, ast.If) and ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING"):
@@ -106,23 +93,24 @@ def imports(name):
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
+@cache
 def inner_imports(name):
+    found = set()
     for full in imports(name):
         parts = full.split(".")
         if parts[0] == "chebact":
             inner = parts[1:]
             while ".".join(inner) not in MODULES:
                 inner = inner[:-1]
-            yield ".".join(inner)
+            found.add(".".join(inner))
+    return found
 
 
 @pytest.mark.parametrize("name", sorted(set(MODULES) - FREE))
 def test_imports_go_down_the_layers(name):
-    for other in set(inner_imports(name)) - {name}:
+    for other in inner_imports(name) - {name}:
         if not other:
             assert name.split(".")[0] in ("lab", "__main__"), f"{name} imports all of chebact"
-            continue
-        if (name, other) in KNOWN_EXCEPTIONS:
             continue
         sideways = level(name) == level(other) and folder(name) == folder(other) != ""
         assert level(other) < level(name) or sideways or name.startswith(other + "."), f"{name} imports {other}"
@@ -131,11 +119,6 @@ def test_imports_go_down_the_layers(name):
 def folder(name):
     """The package that a module stands in; a package stands in itself."""
     return name if MODULES[name].name == "__init__.py" else name.rpartition(".")[0]
-
-
-def test_every_known_exception_is_still_one():
-    for name, other in KNOWN_EXCEPTIONS:
-        assert other in set(inner_imports(name)), f"{name} no longer imports {other}: take the pair off the list"
 
 
 def test_no_module_reaches_itself():
@@ -170,12 +153,25 @@ def test_the_library_never_reaches_the_laboratory(name):
 
 
 def test_what_runs_and_what_shows_never_reach_each_other():
-    runs = {f"lab.{subject}.run" for subject in SUBJECTS}
-    shows = {f"lab.{subject}.{name}" for subject in SUBJECTS for name in SHOWING} & set(MODULES)
+    runs = {f"lab.{subject}.run" for subject in EXPERIMENTS}
+    shows = {f"lab.{subject}.{name}" for subject in EXPERIMENTS for name in SHOWING} & set(MODULES)
     shows |= {name for name in MODULES if name.startswith("lab.page.")}
     assert runs <= set(MODULES)
     assert not [(name, found) for name in runs for found in reached(name) & shows]
     assert not [(name, found) for name in shows for found in reached(name) & runs]
+
+
+def test_only_the_command_line_and_the_page_read_the_table_of_experiments():
+    readers = {name for name in MODULES if "lab.experiments" in inner_imports(name)}
+    assert "lab.cli" in readers
+    assert {name for name in readers if not name.startswith("lab.page.")} == {"lab.cli"}
+
+
+@pytest.mark.parametrize("subject", EXPERIMENTS)
+def test_a_spec_stands_below_what_runs_and_what_shows(subject):
+    above = {f"lab.{subject}.{name}" for name in ("run", "training", "models", "commands", *SHOWING)}
+    assert f"lab.{subject}.spec" in MODULES
+    assert not reached(f"lab.{subject}.spec") & above
 
 
 def test_importing_chebact_loads_none_of_the_heavy_packages():
@@ -196,3 +192,25 @@ def test_every_name_in_all_exists_and_no_forbidden_file_does():
     assert list(chebact.__all__) == sorted(chebact.__all__)
     forbidden = {"utils", "common", "base", "helpers"}
     assert not [name for name in MODULES if name.split(".")[-1] in forbidden]
+
+
+def public_modules():
+    return sorted(name for name in MODULES if name and name.split(".")[0] not in ("lab", "__main__", "basis"))
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in public_modules() if not name.startswith(("kernels.", "training.fused.ops"))]
+)
+def test_public_modules_say_what_is_theirs(name):
+    module = importlib.import_module(f"chebact.{name}")
+    assert all(hasattr(module, each) for each in module.__all__)
+
+
+def test_no_name_of_chebact_is_a_module_and_something_else():
+    import chebact
+
+    for name in chebact.__all__:
+        found = getattr(chebact, name)
+        assert isinstance(found, types.ModuleType) == (name in MODULES), name
+    assert callable(chebact.nodes)
+    assert callable(chebact.polynomial)

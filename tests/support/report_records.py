@@ -1,7 +1,8 @@
 """Real but short trainings for the tests of the report: two data sets, three networks, both levels of noise."""
 
 from chebact.lab.store import records_under, write_record
-from chebact.lab.synthetic.run import SyntheticRequest, run_synthetic
+from chebact.lab.synthetic.run import run_synthetic
+from chebact.lab.synthetic.spec import SyntheticRequest
 
 REQUEST = SyntheticRequest(
     models=("tanh", "relu", "cl-extrapolate"), datasets=("pendulum", "step"), seeds=2, recipes="released", epochs=2

@@ -5,10 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Annotated
 
-from cyclopts import App, CycloptsError, UnusedCliTokensError
+from cyclopts import App, CycloptsError, Parameter, UnusedCliTokensError
 
 from chebact.lab import LabError
+from chebact.lab.experiments import EXPERIMENTS
+from chebact.lab.options import as_default, in_options
+from chebact.lab.renamed import current_names
 from chebact.lab.stopping import Stopped, stop_by_exception
 
 __all__ = ["app", "run_command"]
@@ -20,6 +24,7 @@ app = App(
     name="chebact",
     help="Chebyshev-Lagrange activations: run the paper's experiments and show what came out.",
     suppress_keyboard_interrupt=False,  # run_command says what becomes of the work
+    default_parameter=Parameter(show_default=as_default),
 )
 run = App(name="run", help="Run an experiment; what its results folder already holds is not run again.")
 report = App(name="report", help="Show what the records give: tables, and one page with everything.")
@@ -30,34 +35,21 @@ app.command(bench)
 data = App(name="data", help="Fetch the image sets, and show which of them are there.")
 app.command(data)
 
-TRAIN = "Train what is missing of the synthetic experiment. Stop it at any moment; the same command goes on from there."
-run.command("chebact.lab.synthetic.commands:run", name="synthetic", help=TRAIN)
-report.command(
-    "chebact.lab.synthetic.commands:report",
-    name="synthetic",
-    help="The synthetic tables, each cell beside the published one, and the page with the figures.",
-)
+RESUME = "Stop it at any moment; the same command goes on from there."
+for row in EXPERIMENTS.values():
+    run.command(row.run, name=row.name, help=f"{row.trains}\n\n{RESUME}")
+    report.command(row.report, name=row.name, help=row.shows)
 report.command("chebact.lab.commands.report:everything", name="all", help="The page of all experiments.")
-report.command("chebact.lab.commands.report:pictures", name="pictures", help="The pictures of the README.")
-run.command("chebact.lab.images.commands:run", name="images")
-report.command("chebact.lab.images.commands:report", name="images")
-data.command("chebact.lab.images.data_commands:fetch", name="fetch")
-data.command("chebact.lab.images.data_commands:show", name="list")
-run.command(
-    "chebact.lab.clinical.commands:run",
-    name="clinical",
-    help="Train what is missing of the clinical experiment, on generated data or on your own table of recordings.",
-)
-report.command(
-    "chebact.lab.clinical.commands:report",
-    name="clinical",
-    help="The clinical tables, with the tests between models, and the page.",
-)
+report.command("chebact.lab.synthetic.readme_pictures:pictures", name="pictures", help="The pictures of the README.")
+data.command("chebact.lab.images.data_commands:fetch", name="fetch", help="Bring an image set into the data folder.")
+data.command("chebact.lab.images.data_commands:show", name="list", help="The image sets, and which of them are there.")
+bench.command("chebact.lab.bench.commands:ops", name="ops", help="Time single activations against ReLU.")
+bench.command("chebact.lab.bench.commands:page", name="page", help="Show what was measured, as tables and pictures.")
 app.command(
-    "chebact.lab.synthetic.commands:reproduce", name="reproduce", help="Train the synthetic tables anew and show them."
+    "chebact.lab.synthetic.commands:reproduce",
+    name="reproduce",
+    help="Train the synthetic tables again and show them beside the paper's.",
 )
-bench.command("chebact.lab.bench.commands:ops", name="ops")
-bench.command("chebact.lab.bench.commands:page", name="page")
 app.command(
     "chebact.lab.commands.kernels:show", name="kernels", help="Show every kernel: whether it runs here, and why not."
 )
@@ -69,7 +61,12 @@ app.command(
 
 
 @report.default
-def report_all(*, results: Path = Path("results"), output: Path = Path("report")) -> None:
+def report_all(
+    *,
+    results: Path = Path("results"),
+    output: Path = Path("report"),
+    open: Annotated[bool, Parameter(negative=())] = False,
+) -> None:
     """What `chebact report` does without another word: the same as `chebact report all`.
 
     Parameters
@@ -78,10 +75,12 @@ def report_all(*, results: Path = Path("results"), output: Path = Path("report")
         Folder of the records of all experiments.
     output
         Folder to write index.html into.
+    open
+        Open the page in the browser once it is written.
     """
-    from chebact.lab.commands.report import everything
+    from chebact.lab.commands.report import Page, everything
 
-    everything(results=results, output=output)
+    everything(results=results, page=Page(output, open))
 
 
 def run_command(arguments: Sequence[str] | None = None) -> int:
@@ -98,19 +97,22 @@ def run_command(arguments: Sequence[str] | None = None) -> int:
 
 def finished(arguments: Sequence[str] | None) -> int:
     """Run one command to its end; 0, or 2 after an error."""
+    words, notes = current_names(sys.argv[1:] if arguments is None else arguments)
     try:
-        app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
+        app(words, exit_on_error=False, print_error=False, result_action="return_value")
     except UnusedCliTokensError as error:
-        words, place = " ".join(error.unused_tokens or ()), " ".join(["chebact", *(error.command_chain or ())])
-        return failed(f"{place} does not know what to do with {words!r}: `{place} --help` lists what it takes")
+        unused, place = " ".join(error.unused_tokens or ()), " ".join(["chebact", *(error.command_chain or ())])
+        return failed(f"{place} does not know what to do with {unused!r}: `{place} --help` lists what it takes")
     except CycloptsError as error:
         return failed(str(error))
     except LabError as error:
-        return failed(str(error))
+        return failed(in_options(str(error)))
     except (MemoryError, RuntimeError) as error:
         if not isinstance(error, MemoryError) and "not enough memory" not in str(error):  # torch's word for it
             raise
         return failed("this machine does not have the memory for that: ask for less (fewer seeds, a smaller width)")
+    for note in notes:
+        print(f"chebact: {note}", file=sys.stderr)
     return 0
 
 

@@ -1,58 +1,60 @@
-"""What a run shows while it goes on: cohorts done, time left, the scores of what has just come out."""
+"""What a run shows while it goes on: runs done, time left, the scores of what has just come out, and where it is."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
+from pathlib import Path
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from chebact.lab.stats import summarize
+from chebact.lab.engine import Step
 from chebact.lab.store import Record
 
-__all__ = ["show_progress"]
+__all__ = ["progress_bar", "show_progress", "tell", "tell_where", "time_left"]
 
 
-Lines = Callable[[Sequence[Record]], list[str]]
-
-
-def show_progress(
-    steps: Iterable[tuple[Sequence[Record], int, float]], cohorts: int, console: Console, lines: Lines | None = None
-) -> int:
-    """Go through the steps (new records, cohorts done so far, fraction done) of a run; the number of cohorts done.
-    `lines` says in words what new records hold; that of the synthetic experiment by default.
-    """
+def progress_bar(console: Console) -> Progress:
+    """A bar with what is done before it, and the time left and the time spent after it."""
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[left]}"), TimeElapsedColumn())
-    start, done = time.monotonic(), 0
-    with Progress(*columns, console=console) as progress:
-        task = progress.add_task(f"0 of {cohorts} cohorts", total=1.0, left="")
-        first: float | None = None
-        for records, done, fraction in steps:
-            first = fraction if first is None else first
-            for line in (lines or lines_of)(records):
-                progress.console.print(line, highlight=False, markup=False, emoji=False)
-            left = time_left(time.monotonic() - start, fraction - first, 1 - fraction)
-            progress.update(task, completed=fraction, description=f"{done} of {cohorts} cohorts", left=left)
-    return done
+    return Progress(*columns, console=console)
+
+
+def show_progress(steps: Iterable[Step], console: Console, describe: Callable[[Sequence[Record]], list[str]]) -> None:
+    """Go through the steps of an engine; `describe` says in words what new records hold, a line each."""
+    start, steps = time.monotonic(), iter(steps)
+    first = next(steps)  # what cannot be run is refused here, before there is a bar
+    with progress_bar(console) as progress:
+        task = progress.add_task("", total=1.0, left="")
+        for step in chain([first], steps):
+            for line in describe(step.records):
+                tell(progress.console, line)
+            left = time_left(time.monotonic() - start, step.fraction - first.fraction, 1 - step.fraction)
+            progress.update(task, completed=step.fraction, description=f"{step.done} of {step.total} runs", left=left)
 
 
 def time_left(spent: float, gained: float, open_part: float) -> str:
-    """About how long the rest will take, in words; empty before anything is known."""
+    """About how long the rest will take, in words; empty before anything is known.
+
+    >>> time_left(60, 0.25, 0.75), time_left(2, 0.5, 0.5), time_left(10, 0, 1)
+    ('about 3 min left', 'about 2 s left', '')
+    """
     if gained <= 0 or open_part <= 0:
         return ""
     seconds = round(spent * open_part / gained)
-    return f"about {seconds // 60} min {seconds % 60:02d} s left"
+    hours, minutes = divmod(round(seconds / 60), 60)
+    if seconds < 90:
+        return f"about {seconds} s left"
+    return f"about {hours} h {minutes} min left" if hours else f"about {minutes} min left"
 
 
-def lines_of(records: Sequence[Record]) -> list[str]:
-    """The mean RMSE of new records, one line a model, noise level and form of the recipes."""
-    lines: dict[tuple[str, ...], list[str]] = {}
-    for record in records:
-        spec, summary = record.spec, summarize(seed["rmse"] for seed in record.results["seeds"])
-        shown = (
-            f"{summary.nan}/{summary.seeds} diverged" if summary.nan or summary.mean is None else f"{summary.mean:.4f}"
-        )
-        head = (spec["model"], f"noise {spec['noise']:g}", f"{spec['recipes']} recipes")
-        lines.setdefault(head, []).append(f"{spec['dataset']} {shown}")
-    return [f"{', '.join(head)}: {', '.join(cells)}" for head, cells in lines.items()]
+def tell_where(console: Console, experiment: str, results: Path) -> None:
+    """The end of a run: where the records are, and the command that shows them."""
+    tell(console, f"The records are in {results}; to see them: chebact report {experiment} --results {results}")
+
+
+def tell(console: Console, line: str) -> None:
+    """A line as it is, whatever stands in it."""
+    console.print(line, highlight=False, markup=False, emoji=False, soft_wrap=True)

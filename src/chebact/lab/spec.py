@@ -6,8 +6,8 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict, field, fields
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 
@@ -17,15 +17,50 @@ from chebact.lab import LabError
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-__all__ = ["as_plain", "canonical", "check_choice", "check_count", "check_noise", "differences", "key", "stream"]
+__all__ = [
+    "added",
+    "as_plain",
+    "canonical",
+    "check_choice",
+    "check_count",
+    "check_noise",
+    "differences",
+    "key",
+    "parts_of",
+    "rebuilt",
+    "stream",
+]
 
+Built = TypeVar("Built", bound="DataclassInstance")
 MOST = {"degree": MAX_DEGREE, "width": 10_000, "seeds": 10_000, "folds": 10_000, "workers": 10_000, "processes": 10_000}
 
 
+def added(default: Any) -> Any:
+    """The default of a field that specs did not have when the first records were made.
+
+    At this default the field is not part of the JSON, so that the earlier records keep their keys.
+    """
+    return field(default=default, metadata={"added": True})
+
+
 def as_plain(spec: DataclassInstance) -> dict[str, Any]:
-    """The spec as JSON gives it back: a tuple is a list there."""
-    plain: dict[str, Any] = json.loads(canonical(asdict(spec)))
+    """The spec as JSON gives it back: a tuple is a list there, and `added` fields at their defaults are left out."""
+    left_out = {
+        each.name for each in fields(spec) if each.metadata.get("added") and getattr(spec, each.name) == each.default
+    }
+    values = {name: value for name, value in asdict(spec).items() if name not in left_out}
+    plain: dict[str, Any] = json.loads(canonical(values))
     return plain
+
+
+def rebuilt(kind: type[Built], plain: Mapping[str, Any]) -> Built:
+    """The spec whose JSON this is: `as_plain(rebuilt(kind, plain))` is `plain` again."""
+    return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in plain.items()})
+
+
+def parts_of(spec: DataclassInstance, kind: type[DataclassInstance]) -> dict[str, Any]:
+    """The fields that a spec has in common with a class that it inherits from."""
+    return {each.name: getattr(spec, each.name) for each in fields(kind)}
 
 
 def canonical(value: Any) -> str:

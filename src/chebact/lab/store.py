@@ -1,4 +1,4 @@
-"""The records on disk: one JSON file a cohort, whole or not there at all, never overwritten by another spec."""
+"""The records on disk: one JSON file per run, whole or not there at all, never overwritten by another spec."""
 
 from __future__ import annotations
 
@@ -6,16 +6,27 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from chebact.files import write_whole
 from chebact.lab import LabError
+from chebact.lab.forms import COUNT, SECONDS, TEXT, TEXTS, Maybe, shortened, unlike
 from chebact.lab.spec import canonical, differences
 
 __all__ = ["Record", "holds", "read_record", "records_under", "write_record"]
 
 FORMAT = 1
+LARGEST = 256 * 2**20  # bytes of a record; the largest of ours have some thousands
+RUN = {"created?": TEXT, "host?": TEXT, "seconds?": SECONDS}
+ENVIRONMENT = {
+    "versions?": TEXTS,
+    **{name: Maybe(TEXT) for name in ("commit?", "machine?", "cpu?", "kernel?", "device?")},
+    "threads?": COUNT,
+    "processes?": COUNT,
+}
 
 
 @dataclass(frozen=True)
@@ -53,40 +64,81 @@ class Record:
 
 
 def read_record(path: Path) -> Record:
-    """Read a record and check it; a LabError names a file that is not whole or was changed by hand."""
+    """Read a record and check it: whole, as it was written, and of the form of its experiment.
+
+    A LabError names a file that is not. What a file claims is not believed: no more than `LARGEST` bytes are read.
+    """
     try:
-        parts = json.loads(path.read_text(encoding="utf-8"))
+        parts = json.loads(content_of(path).decode("utf-8"), parse_constant=no_constant)
         if parts["format"] != FORMAT:
-            raise LabError(f"{path} has format {parts['format']!r}; this version of chebact reads {FORMAT}")
+            raise LabError(f"{path} has format {shortened(parts['format'])}; this version of chebact reads {FORMAT}")
         checksum = parts["checksum"]
         record = Record(**{name: parts[name] for name in Record.__dataclass_fields__})
         unchanged = record.checksum == checksum
+        json.dumps([record.environment, record.run], allow_nan=False)
     except OSError as error:
         raise LabError(f"cannot read {path}: {error.strerror}") from error
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise LabError(f"{path} is not a whole record: move it away, and what it held can be run again") from error
     if not unchanged:
         raise LabError(f"{path} was changed after it was written: restore it, or move it away and run it again")
+    reason = why_not_of_form(parts)
+    if reason is not None:
+        raise LabError(f"{path} is not a record that chebact wrote ({reason}): move it away and run it again")
     return record
+
+
+def content_of(path: Path) -> bytes:
+    """The bytes of a file; a LabError for what is no file, and for one that is larger than any record."""
+    if path.exists() and not path.is_file():
+        raise LabError(f"cannot read {path}: it is not a file")
+    with path.open("rb") as file:
+        content = file.read(LARGEST + 1)
+    if len(content) > LARGEST:
+        raise LabError(f"{path} is larger than any record: move it away")
+    return content
+
+
+def no_constant(word: str) -> None:
+    """JSON knows no NaN and no Infinity; Python would read them."""
+    raise ValueError(word)
+
+
+def why_not_of_form(parts: Mapping[str, Any]) -> str | None:
+    """Why a record is not of the form of its experiment; None where it is, or where the experiment is not known."""
+    general = {"experiment": TEXT, "spec": {}, "results": {}, "environment": ENVIRONMENT, "run": RUN}
+    reason = unlike(parts, general, "the record")
+    own = form_module(parts["experiment"]) if reason is None else None
+    if own is None:
+        return reason
+    found: str | None = unlike(parts, own.FORMS[parts["experiment"]], "the record") or own.why_not(parts)
+    return found
+
+
+def form_module(experiment: str) -> ModuleType | None:
+    """The file `form` in the folder of an experiment (clinical for clinical-choice); None where there is none."""
+    subject = experiment.partition("-")[0]
+    place = f"chebact.lab.{subject}.form"
+    known = subject.isidentifier() and (Path(__file__).parent / subject / "form.py").is_file()
+    module = import_module(place) if known else None
+    return module if module is not None and experiment in module.FORMS else None
 
 
 def records_under(folder: Path) -> Iterator[Record]:
     """All records below a folder, in the order of their paths."""
     if not folder.is_dir():
-        raise LabError(f"there is no results folder {folder}: run the experiment first, or name another with --results")
+        raise LabError(f"there is no results folder {folder}: run the experiment first, or name another with `results`")
     for path in sorted(folder.rglob("*.json")):
         yield read_record(path)
 
 
-def holds(path: Path, spec: Mapping[str, Any], option: str = "--results") -> bool:
-    """True when the file is a record of this spec, False when there is no file; a LabError when it is of another
-    spec, which names the option by which another folder is chosen.
-    """
+def holds(path: Path, spec: Mapping[str, Any]) -> bool:
+    """True when the file is a record of this spec, False when there is no file; a LabError when it is of another."""
     if not path.exists():
         return False
     difference = differences(read_record(path).spec, spec)
     if difference:
-        raise LabError(f"{path} is of another spec ({difference}): choose another folder with {option}")
+        raise LabError(f"{path} is of another spec ({difference}): choose another folder with `results`")
     return True
 
 

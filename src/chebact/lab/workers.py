@@ -39,7 +39,7 @@ def check_workers(workers: int | None, dask: str | None) -> None:
         return
     check_count("workers", workers)
     if dask is not None:
-        raise LabError("--workers counts processes of this machine and --dask has its own workers: give one of them")
+        raise LabError("`workers` counts processes of this machine and `dask` has its own workers: give one of them")
 
 
 def run_all(
@@ -68,7 +68,7 @@ def in_processes(work: Callable[[Piece], Result], pieces: Sequence[Piece], count
     except TerminatedWorkerError as error:
         raise LabError(
             "a worker process was killed, as a system does that runs out of memory: the same command goes on from "
-            "there, with fewer at a time if --workers says so"
+            "there, with fewer at a time if `workers` says so"
         ) from error
     finally:
         with warnings.catch_warnings():
@@ -125,7 +125,7 @@ def connected(address: str, timeout: float = 5) -> Iterator[Any]:
     try:
         from distributed import Client
     except ImportError as error:
-        raise LabError("--dask needs the extra 'dask': pip install 'chebact[dask]'") from error
+        raise LabError("`dask` needs the extra 'dask': pip install 'chebact[dask]'") from error
     try:
         client = Client(address, timeout=timeout)
     except (OSError, ValueError, TimeoutError) as error:

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from chebact.checks import count_of
 from chebact.networks.linear import Generators, ReplicaLinear
-from chebact.table import make_activation
+from chebact.table import Factory, build_activation, paper_activation
 
 __all__ = ["ARCHITECTURES", "Architecture", "ResidualMLP", "architecture"]
 
@@ -59,7 +59,8 @@ class ResidualMLP(nn.Module):
     """Linear(features, width), blocks that are joined with their input, an activation, Linear(width, outputs).
 
     A block is `layers` times [activation, Linear(width, width)]. `shortcut="add"` adds the block to its input and
-    `"mean"` averages the two. `last_activation=False` leaves out the activation before the last layer.
+    `"mean"` averages the two. `last_activation=False` leaves out the activation before the last layer. `activation` is
+    a name of the table or a factory: `functools.partial(ChebyshevLagrange, init="relu")`, `torch.nn.GELU`.
 
     Shapes: x (batch, features) -> (batch, outputs); with `replicas=R`, x (R, batch, features) -> (R, batch, outputs),
     and every parameter has a leading replica axis. Replica i drawn from a generator is the network without replicas
@@ -76,11 +77,11 @@ class ResidualMLP(nn.Module):
         features: int,
         outputs: int = 1,
         *,
-        activation: str = "cl-extrapolate",
+        activation: str | Factory = "cl-extrapolate",
         width: int = 32,
         blocks: int = 3,
         layers: int = 1,
-        degree: int = 3,
+        degree: int | None = None,
         last_activation: bool = True,
         shortcut: Literal["add", "mean"] = "add",
         replicas: int | None = None,
@@ -96,7 +97,7 @@ class ResidualMLP(nn.Module):
             count_of(name, size)
 
         def sigma() -> nn.Module:
-            return draw_(make_activation(activation, width, degree, replicas=replicas), generator)
+            return draw_(build_activation(activation, width, degree=degree, replicas=replicas), generator)
 
         def linear(columns: int, rows: int, used: Sequence[int] | None = None) -> ReplicaLinear:
             return ReplicaLinear(columns, rows, replicas=replicas, used_features=used, generator=generator)
@@ -119,7 +120,7 @@ class ResidualMLP(nn.Module):
         form: Literal["paper", "released"] = "released",
         **options: Any,
     ) -> ResidualMLP:
-        """The network of a row of the paper's table; `options` are those of the constructor.
+        """The network of a row of the paper's table, heights from zero; `options` are those of the constructor.
 
         `form` settles the last activation of cl, wcp, pcs-cl and tanh-cl: the published figures were made without it
         (`"released"`), the paper's text and its parameter counts have it (`"paper"`).
@@ -130,7 +131,7 @@ class ResidualMLP(nn.Module):
         row = architecture(name)
         if form not in ("paper", "released"):
             raise ValueError(f"form must be 'paper' or 'released'; got {form!r}")
-        shape = {"activation": row.activation, "blocks": row.blocks, "layers": row.layers}
+        shape = {"activation": paper_activation(row.activation), "blocks": row.blocks, "layers": row.layers}
         last = form == "paper" or row.released_last
         return cls(features, replicas=replicas, **{**shape, "last_activation": last, **options})
 

@@ -14,9 +14,9 @@ from torch import nn
 from chebact.lab import LabError
 from chebact.lab.bench import commands as bench
 from chebact.lab.bench import contract, machine, ops, peers, timing
+from chebact.lab.bench.figures import draw_costs
 from chebact.lab.bench.files import machine_path, read_rows, write_rows
-from chebact.lab.bench.page import as_markdown
-from chebact.lab.bench.plot import draw, draw_degrees
+from chebact.lab.bench.page import markdown as as_markdown
 from chebact.lab.cli import run_command
 
 KEYS = {"case", "layout", "name", "degree", "forward", "training", "kept_bytes"}
@@ -132,7 +132,7 @@ def test_what_differs_from_the_reference_is_not_timed(alone, monkeypatch):
 
 
 def test_the_command_writes_rows_and_machine(alone, tmp_path, capsys):
-    path = tmp_path / "new" / "ops.json"
+    path = tmp_path / "ops.json"
     assert run_command(["bench", "ops", "--no-tests", "--cases", "4x2", "--budget", "0.001", "--json", str(path)]) == 0
     written = json.loads(path.read_text())
     assert {each["name"] for each in written} >= {"relu", "cl-extrapolate", "cl-regression"}
@@ -182,7 +182,7 @@ def test_markdown_has_every_row_and_where_it_was_measured():
 
 
 def test_the_page_fills_documents_and_draws(tmp_path):
-    path, document, plot = tmp_path / "ops.json", tmp_path / "kernels.md", tmp_path / "images" / "ops.png"
+    path, document, plot = tmp_path / "ops.json", tmp_path / "kernels.md", tmp_path / "ops.png"
     write_rows(path, table(), machine_of())
     document.write_text("before\n<!-- begin: bench-ops -->\nold\n<!-- end: bench-ops -->\nafter\n")
     arguments = ["bench", "page", str(path), "--update", str(document), "--plot", str(plot)]
@@ -196,23 +196,11 @@ def test_the_page_fills_documents_and_draws(tmp_path):
 
 
 def test_the_plot_labels_both_panels_and_is_the_same_every_time():
-    image = draw(table(), "svg")
-    assert draw(table(), "svg") == image
+    image = draw_costs(table(), "svg")
+    assert draw_costs(table(), "svg") == image
     text = image.decode()
-    for words in ("by activation (NCHW)", "by degree", "degree of the polynomial", "as a multiple of ReLU", "gelu"):
+    for words in ("by activation", "by degree", "degree of the polynomial", "ReLU = 1", "gelu"):
         assert f"<!-- {words}" in text or f"{words} -->" in text
-
-
-def test_the_legend_of_the_degrees_hides_no_line():
-    from matplotlib.figure import Figure
-
-    figure = Figure(layout="constrained")
-    axes = figure.subplots()
-    draw_degrees(axes, table())
-    figure.draw_without_rendering()
-    legend = axes.get_legend().get_window_extent()
-    assert not legend.overlaps(axes.get_window_extent())
-    assert legend.y0 > 0
 
 
 @pytest.mark.parametrize("case", ["3xx", "", "4", "2x3x4", "0x5", "4x-2", "axb"])
@@ -224,11 +212,11 @@ def test_a_case_that_is_no_size(case, capsys):
 def test_what_cannot_be_written_is_said_before_anything_is_timed(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(bench, "timed", lambda *_: pytest.fail("timed"))
     (tmp_path / "file").touch()
-    for path, reason in ((tmp_path, "it is a folder"), (tmp_path / "file" / "ops.json", "Not a directory|File exists")):
+    for path, reason in ((tmp_path, "it is a folder"), (tmp_path / "file" / "ops.json", "there is no folder")):
         assert run_command(["bench", "ops", "--no-tests", "--json", str(path)]) == 2
         complaint = capsys.readouterr().err
         assert complaint.startswith(f"chebact: cannot write {path}: ")
-        assert any(each in complaint for each in reason.split("|"))
+        assert reason in complaint
 
 
 def test_other_wrong_arguments(tmp_path, capsys):
@@ -240,7 +228,7 @@ def test_other_wrong_arguments(tmp_path, capsys):
             ["page", str(tmp_path / "none.json")],
             "none.json: No such file or directory; `chebact bench ops --json FILE`",
         ),
-        (["page", "ops.json", "--plot", "plot.jpg"], "plot.jpg came for the plot: one that ends in .png or .svg"),
+        (["page", "ops.json", "--plot", "plot.jpg"], "must end in .png or .svg, got 'plot.jpg'"),
     ):
         assert run_command(["bench", *arguments]) == 2
         assert complaint in capsys.readouterr().err

@@ -14,15 +14,15 @@ from sklearn.tree import DecisionTreeClassifier
 
 from chebact.lab import LabError
 from chebact.lab.clinical.boruta import boruta_choice
-from chebact.lab.clinical.classification import Counts, counted, scores_of
+from chebact.lab.clinical.classification import Counts, counted, roc_auc, scores_of
 from chebact.lab.clinical.cohorts import generated_cohort
 from chebact.lab.clinical.fold_inputs import chosen_in_folds, folds_of, prepared
 from chebact.lab.clinical.models import baseline_results, network_of, network_results, train_folds
 from chebact.lab.clinical.published import PARAMETERS
 from chebact.lab.clinical.run import ClinicalRequest
-from chebact.lab.clinical.spec import ChoiceOfFeatures, trial_of
+from chebact.lab.clinical.spec import ChoiceSpec, Trial
 from chebact.lab.clinical.table import Recordings
-from chebact.lab.spec import stream
+from chebact.lab.spec import parts_of, stream
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -35,7 +35,11 @@ def table():
 
 def cohort_of(table, model, **changes):
     request = ClinicalRequest(table, models=(model,), baselines=(), widths=(32,), **changes)
-    return request.cohorts(request.trial(table, "all"))[0]
+    return request.specs(table, "all")[0]
+
+
+def choice_of(trial, **settings):
+    return ChoiceSpec(**parts_of(trial, Trial), wanted_for="x", **settings)
 
 
 def pooled(results, metric):
@@ -139,6 +143,25 @@ def test_the_one_class_model_is_the_papers(table):
     assert pooled(results, "specificity") == 1
 
 
+def test_the_area_under_the_roc_curve_is_that_of_scikit_learn(table):
+    from sklearn.metrics import roc_auc_score
+
+    random = np.random.default_rng(0)
+    for ties in (False, True):
+        truth = random.integers(0, 2, 60)
+        scores = random.normal(size=60).round(0 if ties else 9)
+        assert roc_auc(truth.tolist(), scores.tolist()) == pytest.approx(roc_auc_score(truth, scores), abs=1e-12)
+    spec = replace(cohort_of(table, "1-class", seeds=1, folds=5), model="logistic")
+    (seed,) = baseline_results(table, spec)["seeds"]
+    fold = prepared(table, spec, 0)[2]
+    model = LogisticRegression(max_iter=5000).fit(fold.train_x, fold.train_y)
+    wanted = roc_auc_score(fold.test_y, model.predict_proba(fold.test_x)[:, 1])
+    assert seed["roc_auc"][2] == pytest.approx(wanted, abs=1e-6)
+    (seed,) = network_results(table, cohort_of(table, "tanh", seeds=1, folds=5, epochs=20))["seeds"]
+    assert len(seed["roc_auc"]) == 5
+    assert min(seed["roc_auc"]) > 0.5  # it has learned something
+
+
 def test_folds_are_shared_by_models_and_widths(table):
     one, two = cohort_of(table, "relu"), replace(cohort_of(table, "cl-extrapolate"), width=64)
     for first, second in zip(prepared(table, one, 5), prepared(table, two, 5), strict=True):
@@ -159,8 +182,7 @@ def test_the_training_side_never_sees_the_test_side(table):
 def test_features_are_chosen_without_the_test_side(table):
     """The same for Boruta inside the folds: the fold with garbage on its test side chooses as before, others do not."""
     narrow = replace(table, x=table.x[:, :8], features=table.features[:8])
-    spec = trial_of(cohort_of(narrow, "relu", folds=3)) | {"wanted_for": "x", "seed": 0, "trees": 10, "rounds": 8}
-    spec = ChoiceOfFeatures(**spec)
+    spec = choice_of(cohort_of(narrow, "relu", folds=3), seed=0, trees=10, rounds=8)
     _, folds = folds_of(narrow, spec, 0)
     spoiled = narrow.x.copy()
     spoiled[folds[2].test] = narrow.y[folds[2].test, None] + 0.1 * np.random.default_rng(0).random((1, 8))
@@ -213,7 +235,7 @@ def noise(subjects=50, features=40):
 def test_features_chosen_in_the_folds_leak_nothing_and_chosen_on_all_they_would():
     table = noise()
     cohort = replace(cohort_of(table, "1-class", seeds=4, folds=5), model="logistic")
-    specs = [ChoiceOfFeatures(**trial_of(cohort), wanted_for="x", seed=s, trees=15, rounds=8) for s in range(4)]
+    specs = [choice_of(cohort, seed=s, trees=15, rounds=8) for s in range(4)]
     choices = [[columns for columns, _ in chosen_in_folds(table, spec)] for spec in specs]
     honest = pooled(baseline_results(table, cohort, choices), "balanced_accuracy")
     best = np.argsort(-np.abs(table.x[table.y == 1].mean(axis=0) - table.x[table.y == 0].mean(axis=0)))[:10]

@@ -112,6 +112,7 @@ def test_an_archive_of_endless_files_is_one_sentence(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     "content",
     [b"", b"\x1f\x8b\x08" + bytes(50), lzma.compress(bytes(5000))[:-20], gzip.compress(bytes(5000))[:-9], b"\x1f\x8b"],
+    ids=["empty", "no gzip", "xz cut off", "gzip cut off", "two bytes"],
 )
 def test_a_broken_stream_is_one_sentence(content, tmp_path):
     refused(tmp_path / "a.tar.gz", content)

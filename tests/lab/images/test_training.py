@@ -14,12 +14,13 @@ import pytest
 import torch
 from torch import nn
 
-from chebact.lab.images.checkpoint import CheckpointError, checkpoints
+from chebact.lab.checkpoint import CheckpointError, checkpoints
 from chebact.lab.images.ddp import ALONE, TeamError, team
 from chebact.lab.images.log import Curves, write_log
 from chebact.lab.images.network import ShakeShakeResNet
 from chebact.lab.images.sets import IMAGE_DATASETS, ImageSet, load_images
-from chebact.lab.images.training import GENERATORS, BatchError, ImageSettings, ImageTraining, check_batches
+from chebact.lab.images.spec import ImageSettings
+from chebact.lab.images.training import GENERATORS, BatchError, ImageTraining, check_batches
 
 DIGITS = IMAGE_DATASETS["digits"]
 

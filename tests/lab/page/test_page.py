@@ -1,5 +1,6 @@
 """The report page as text: from whole and from partial records, with nothing from outside and nothing unescaped."""
 
+import io
 import math
 import re
 from dataclasses import replace
@@ -9,21 +10,24 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from rich.console import Console
 from support.report_records import small_records, write_all
 
 from chebact.lab.captures import outside
 from chebact.lab.cli import run_command
-from chebact.lab.clinical.section import sort_key
 from chebact.lab.commands import report
-from chebact.lab.page.document import Cell, Section, Table, Words, pictures_in
+from chebact.lab.experiments import EXPERIMENTS
+from chebact.lab.page.document import Section, Words, pictures_in
 from chebact.lab.page.overview import overview_section
 from chebact.lab.page.page import as_html, sections_of
 from chebact.lab.page.results import Results, read_results
+from chebact.lab.page.sheet import Cell, Head, Sheet, as_markdown, as_rich
 from chebact.lab.page.theme import DARK, LIGHT, PAGE_DARK, PAGE_LIGHT
-from chebact.lab.page.theory_figures import DEGREES, FUNCTIONS, bounds, largest_error
 from chebact.lab.synthetic.explanations import explain, standard_errors
 from chebact.lab.synthetic.rows import Row
-from chebact.lab.synthetic.section import comparison, synthetic_section
+from chebact.lab.synthetic.section import synthetic_section
+from chebact.lab.synthetic.tables import comparison
+from chebact.lab.synthetic.theory import DEGREES, FUNCTIONS, bounds, largest_error
 from chebact.networks import ARCHITECTURES
 
 BAD = '<script>alert("1")</script> & ADJP_->_JJ/'
@@ -65,7 +69,7 @@ def records(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def sections(records):
-    return sections_of(Results(Path("results"), records), "all")
+    return sections_of(Results(Path("elsewhere"), records))
 
 
 @pytest.fixture(scope="module")
@@ -149,8 +153,11 @@ def test_colours_can_be_told_from_the_paper(colours):
 
 def test_names_from_records_are_escaped(records):
     bad = [replace(record, run={**record.run, "host": BAD}) for record in records]
-    section = Section("x", BAD, (Words((BAD,), (BAD,)), Table("t", BAD, (BAD,), ((Cell(BAD, BAD, BAD),),))), BAD)
-    text = as_html([overview_section(Results(Path(BAD), bad), ("synthetic", "images")), section], BAD)
+    section = Section("x", BAD, (Words((BAD,), (BAD,)), Sheet("t", BAD, (Head(BAD),), ((Cell(BAD, BAD, BAD),),))), BAD)
+    text = as_html(
+        [overview_section(Results(Path(BAD), bad), [EXPERIMENTS[name] for name in ("synthetic", "images")]), section],
+        BAD,
+    )
     assert "<script>alert" not in text
     page = Page(text)
     assert len(page.all("script")) == 1
@@ -185,9 +192,9 @@ def test_records_without_a_part_leave_a_sentence(records, drop):
 
 
 def test_no_records_at_all_still_give_a_page():
-    sections = sections_of(Results(Path("r"), []), "all")
+    sections = sections_of(Results(Path("r"), []))
     assert [section.name for section in sections] == [
-        "runs", "synthetic", "clinical", "images", "networks", "theory", "cost",
+        "findings", "synthetic", "theory", "clinical", "images", "cost", "runs",
     ]  # fmt: skip
     assert "Not run yet." in words_of(Page(as_html(sections, "")))
 
@@ -199,7 +206,7 @@ def test_every_figure_of_the_paper_is_there(sections):
     assert len(names["slices-released"].panels) == 4  # two data sets, two models each
     assert len(names["samples-released"].panels) == 2
     assert {"rmse-released-0-01", "rmse-released-0-04", "curves-released"} <= set(names)
-    assert len(next(pictures_in(sections["networks"].blocks)).panels) == 3
+    assert all(f"{name}-network" in {p.name for p in pictures_in(sections[name].blocks)} for name in EXPERIMENTS)
     assert len(next(pictures_in(sections["theory"].blocks)).panels) == len(FUNCTIONS)
 
 
@@ -227,13 +234,13 @@ def test_differences_are_told_and_coloured(cell, shown):
 
 
 def test_exceptions_get_the_reason_that_their_seeds_show():
-    assert "The median of our seeds, 0.1000, is within: 2 poor seeds" in explain(
+    assert "The median of our seeds, 0.1000, agrees; 2 of 10 seeds lie above the limit" in explain(
         row(0.26, values=(*[0.1] * 8, 0.9, 0.9))
     )
-    assert "One seed of 10 left the finite numbers" in explain(row(0.1, nan=1, values=(*[0.1] * 9, None)))
-    assert "mean 0.1000, which is within" in explain(row(0.1, nan=1, values=(*[0.1] * 9, None)))
-    assert "polynomial on all reals" in explain(row(0.1, nan=2, model="wcp", values=(*[0.1] * 8, None, None)))
-    assert "another recipe" in explain(row(0.3, recipes="paper", dataset="jump", values=(0.3,) * 10))
+    assert "One seed of 10 diverged" in explain(row(0.1, nan=1, values=(*[0.1] * 9, None)))
+    assert "the mean of the others, 0.1000, agrees" in explain(row(0.1, nan=1, values=(*[0.1] * 9, None)))
+    assert "polynomial everywhere" in explain(row(0.1, nan=2, model="wcp", values=(*[0.1] * 8, None, None)))
+    assert "another formula" in explain(row(0.3, recipes="paper", dataset="jump", values=(0.3,) * 10))
     assert "10 of 10" in explain(row(0.3, values=(0.3,) * 10))
     assert standard_errors(row(0.13)) == pytest.approx(0.03 / math.sqrt(0.01**2 / 10 + 0.01**2 / 10))
 
@@ -268,8 +275,28 @@ def test_parameters_are_counted_as_the_paper_says(page):
     assert len(ARCHITECTURES) == 11
 
 
-def test_cells_sort_by_their_first_number():
-    assert [sort_key(text) for text in ("84.7 ± 0.8***", "< 0.001", "-", "1,392,938")] == [84.7, 0.0, None, 1392938.0]
+SHEET = Sheet(
+    "name",
+    "caption",
+    (Head("model"), Head("score *", right=True)),
+    ((Cell("a|b"), Cell("0.8***", 0.8, "0.7 ± 0.1", mark="best")), (Cell("c"), Cell("-", mark="worst"))),
+)
+
+
+def test_one_sheet_is_text_and_markdown():
+    """A Markdown table as the CommonMark extension reads it: pipes in cells are escaped, and so are stars."""
+    assert as_markdown(SHEET).splitlines() == [
+        r"| model | score \* |",
+        "|---|--:|",
+        r"| a\|b | **0.8\*\*\*** (0.7 ± 0.1) |",
+        "| c | *-* |",
+    ]
+    console = Console(width=60, file=io.StringIO())
+    console.print(as_rich(SHEET, "a [title]"))
+    lines = [line.strip(" │┃") for line in console.file.getvalue().splitlines()]
+    assert lines[0] == "a [title]"
+    assert "0.8*** *" in console.file.getvalue()
+    assert "(0.7 ± 0.1)" in lines[5]
 
 
 def test_the_command_writes_one_page_and_says_where(records, tmp_path, capsys, monkeypatch):
@@ -295,7 +322,7 @@ def test_the_command_writes_one_page_and_says_where(records, tmp_path, capsys, m
         (["all", "--results", "nowhere"], "there is no results folder nowhere"),
         (["all", "--results", "empty"], "there are no records below empty"),
         (["all", "--output", "file"], "cannot write into file: it is a file"),
-        (["pictures", "--results", "empty"], "keeps learned activations"),
+        (["pictures", "--results", "empty", "--output", "drawn"], "keeps learned activations"),
         (["everything"], "does not know what to do with 'everything'"),
     ],
 )
@@ -319,7 +346,7 @@ def test_without_the_packages_for_drawing_the_command_says_how_to_get_them(recor
 
 
 def test_the_same_records_give_the_same_page(records, text):
-    assert as_html(sections_of(Results(Path("results"), records), "all"), "the foot") == text
+    assert as_html(sections_of(Results(Path("elsewhere"), records)), "the foot") == text
 
 
 def test_a_damaged_record_stops_the_report(records, tmp_path):

@@ -40,9 +40,15 @@ def network():
 
 
 def record(tmp_path, activations):
-    results = {} if activations == "missing" else {"activations": activations}
+    spec = {"model": "cl-extrapolate", "dataset": "step", "noise": 0.01, "recipes": "paper", "seeds": 1}
+    results = {
+        "seeds": [{"seed": 0, "rmse": 0.1, "nan": False}],
+        "curve": {"epoch": [], "loss": []},
+        "slice": [0.0, 1.0],
+    }
+    results |= {} if activations == "missing" else {"activations": activations}
     path = tmp_path / "cl-extrapolate-step.json"
-    write_record(path, Record("synthetic", {"model": "cl-extrapolate"}, results, {}, {}))
+    write_record(path, Record("synthetic", spec, results, {}, {}))
     return path
 
 

@@ -6,6 +6,7 @@ import io
 import json
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,13 +14,14 @@ import pytest
 from chebact.lab import LabError
 from chebact.lab.cli import run_command
 from chebact.lab.page.documents import filled, update_document
+from chebact.lab.page.sheet import as_csv, as_json
 from chebact.lab.store import Record, records_under, write_record
 from chebact.lab.synthetic.agreement import agreement_of
-from chebact.lab.synthetic.commands import sections_of
 from chebact.lab.synthetic.explanations import as_lines
 from chebact.lab.synthetic.published import COLUMNS, SYNTHETIC, published
-from chebact.lab.synthetic.rows import Row, as_csv, as_json, marks, rows_of, tables_of
-from chebact.lab.synthetic.tables import as_markdown
+from chebact.lab.synthetic.report_command import document_blocks
+from chebact.lab.synthetic.rows import Row, marks, rows_of, tables_of
+from chebact.lab.synthetic.tables import caption, comparison, markdown
 from chebact.networks import ARCHITECTURES
 
 ROOT = Path(__file__).parents[3]
@@ -30,7 +32,8 @@ KEYS = ["model", "dataset", "noise", "recipes", "seeds", "mean", "std", "nan", "
 def record(model, dataset, values, noise=0.01, recipes="released"):
     spec = {"model": model, "dataset": dataset, "noise": noise, "recipes": recipes, "seeds": len(values)}
     seeds = [{"seed": seed, "rmse": value, "nan": value is None} for seed, value in enumerate(values)]
-    return Record("synthetic", spec, {"seeds": seeds}, {}, {})
+    drawn = {"curve": {"epoch": [1], "loss": [0.5]}, "slice": [0.0, 1.0]}
+    return Record("synthetic", spec, {"seeds": seeds, **drawn}, {}, {})
 
 
 def as_published():
@@ -131,12 +134,12 @@ def test_the_committed_records_are_those_of_the_full_run():
 
 def test_json_and_csv_have_the_same_rows():
     rows = rows_of([record("cl", "pendulum", [0.1, None]), record("relu", "step", [0.03, 0.05], noise=0.02)])
-    objects = json.loads(as_json(rows))
+    objects = json.loads(as_json([row.exported() for row in rows]))
     assert [list(each) for each in objects] == [KEYS, KEYS]
     assert objects[0]["paper_nan"] == 8
     assert objects[0]["paper_mean"] is None
     assert objects[1]["paper_nan"] is None
-    lines = list(csv.DictReader(io.StringIO(as_csv(rows))))
+    lines = list(csv.DictReader(io.StringIO(as_csv([row.exported() for row in rows]))))
     assert [{name: "" if value is None else str(value) for name, value in each.items()} for each in objects] == lines
 
 
@@ -148,7 +151,7 @@ def test_markdown_shows_ours_beside_theirs():
             record("tanh", "pendulum", [0.03, None, 0.03]),
         ]
     )
-    text = as_markdown(rows)
+    text = markdown(rows)
     assert "| ReLU | **0.1550 ± 0.0071** (0.1518 ± 0.0297) |" in text
     assert "| CL | 2/3 NaN (8/10 NaN) |" in text
     assert "| tanh | **0.0300 ± 0.0000, 1/3 NaN** (0.0327 ± 0.0102) |" in text
@@ -158,17 +161,39 @@ def test_markdown_shows_ours_beside_theirs():
 def test_agreement_names_every_exception():
     rows = rows_of(
         [
-            record("relu", "pendulum", [0.3, 0.3]),
-            record("tanh", "step", [None, 0.01]),
-            record("cubic", "jump", [0.1, 0.1]),
+            record("relu", "pendulum", [0.3, 0.3, 0.3]),
+            record("tanh", "step", [None, 0.01, 0.01]),
+            record("cubic", "jump", [0.1, 0.1, 0.1]),
         ]
     )
     lines = as_lines(agreement_of(rows))
     assert any(
-        "relu on pendulum at 0.01: 0.3000, published 0.1518 ± 0.0297, 5.0 deviations above" in line for line in lines
+        "ReLU on Pendulum, noise 0.01: 0.3000, published 0.1518 ± 0.0297, 5.0 published standard deviations above"
+        in line
+        for line in lines
     )
-    assert any("tanh on step at 0.01: 1/2 NaN" in line for line in lines)
-    assert any("cubic on jump at 0.01: 0/2 NaN, published 10/10" in line for line in lines)
+    assert any("tanh on Step, noise 0.01: 1/3 NaN" in line for line in lines)
+    assert any("Cubic on Jump, noise 0.01: 0/3 NaN, published 10/10" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("values", "settings", "said"),
+    [
+        ([0.3] * 10, {"epochs": 10}, "epochs: 10 instead of 300"),
+        ([0.3] * 2, {}, "seeds: 2 instead of 10"),
+        ([0.3] * 10, {"learning_rate": 0.1}, "learning rate: 0.1 instead of 0.01"),
+    ],
+)
+def test_a_run_with_other_settings_than_the_papers_is_not_judged(values, settings, said):
+    made = record("relu", "pendulum", values)
+    made = replace(made, spec={**made.spec, **settings})
+    rows = rows_of([made])
+    assert comparison(rows[0]) == ("", "")
+    assert said in caption(rows)
+    lines = as_lines(agreement_of(rows))
+    assert lines == [f"- Not compared with the paper: 1 cells, run with other settings ({said})."]
+    assert not any(word in "".join(lines) for word in ("agree", "above", "Exception"))
+    assert set(rows[0].exported()) == set(KEYS)
 
 
 def full_disk(_):
@@ -202,7 +227,7 @@ def test_the_command_writes_every_form(tmp_path, capsys):
     write_record(results / "one.json", record("cl-extrapolate", "gravity", [0.02, 0.03]))
     document = tmp_path / "doc.md"
     document.write_text("<!-- begin: synthetic-released-0.01 -->\n<!-- end: synthetic-released-0.01 -->\n")
-    files = {name: tmp_path / "out" / f"table.{name}" for name in ("markdown", "csv", "json")}
+    files = {name: tmp_path / f"table.{name}" for name in ("markdown", "csv", "json")}
     words = [word for name, path in files.items() for word in (f"--{name}", str(path))]
     assert run_command(["report", "synthetic", "--results", str(results), *words, "--update", str(document)]) == 0
     assert "0.025 ± 0.007" in capsys.readouterr().out
@@ -223,7 +248,7 @@ def test_nothing_to_report_gets_one_sentence(arguments, tmp_path, capsys):
 @pytest.mark.parametrize("name", ["README.md", "docs/reproduce.md"])
 def test_the_documents_are_what_the_records_give(name):
     text = (ROOT / name).read_text(encoding="utf-8")
-    sections = sections_of(rows_of(records_under(RESULTS)))
+    sections = document_blocks(rows_of(records_under(RESULTS)))
     blocks = set(re.findall(r"<!-- begin: (synthetic-\S+) -->", text))
     assert blocks
     assert blocks <= set(sections)  # a block without records would be left as it is

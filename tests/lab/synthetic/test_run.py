@@ -11,12 +11,13 @@ import torch
 from chebact.lab import LabError
 from chebact.lab.cli import run_command
 from chebact.lab.store import read_record
-from chebact.lab.synthetic.cohort import SyntheticCohort, train, train_together
 from chebact.lab.synthetic.recipes import DATASETS, target
-from chebact.lab.synthetic.run import SyntheticRequest, cost, run_synthetic
+from chebact.lab.synthetic.run import run_synthetic
+from chebact.lab.synthetic.spec import SyntheticRequest, SyntheticSpec
+from chebact.lab.synthetic.training import train, train_together
 from chebact.networks import ARCHITECTURES, ResidualMLP
 
-SMALL = SyntheticRequest(("relu", "cl-extrapolate"), ("pendulum", "step"), (0.01,), 2, "released", 3)
+SMALL = SyntheticRequest(("relu", "cl-extrapolate"), ("pendulum", "step"), (0.01,), "released", 2, 3)
 ARGUMENTS = {"models": "relu", "datasets": "step prelu", "noise": "0.01", "seeds": "2", "epochs": "2", "workers": "1"}
 
 
@@ -45,7 +46,8 @@ def test_the_full_request_is_the_papers():
     assert sum(cohort.seeds for group in groups for cohort in group) == 1540
     assert len({cohort for group in groups for cohort in group}) == 154
     assert all(len({cohort.model for cohort in group}) == 1 for group in groups)
-    assert [cost(group) for group in groups] == sorted(map(cost, groups), reverse=True)
+    costs = [sum(spec.cost() for spec in group) for group in groups]
+    assert costs == sorted(costs, reverse=True)
 
 
 def test_a_group_follows_from_the_request_alone():
@@ -97,9 +99,9 @@ def test_a_record_keeps_two_channels_of_every_learned_layer(small):
 
 def test_the_kept_inputs_are_those_of_the_network():
     """The first layer's inputs are the first linear map of the test points, which are the same for one seed alone."""
-    cohort = SyntheticCohort("cl-extrapolate", "gravity", 0.01, "released", 1, 1)
-    network, start, _ = train([cohort, SyntheticCohort("cl-extrapolate", "step", 0.01, "released", 31, 1)])
-    (result, _) = train_together([cohort, SyntheticCohort("cl-extrapolate", "step", 0.01, "released", 31, 1)])
+    cohort = SyntheticSpec("cl-extrapolate", "gravity", 0.01, "released", 1, 1)
+    network, start, _ = train([cohort, SyntheticSpec("cl-extrapolate", "step", 0.01, "released", 31, 1)])
+    (result, _) = train_together([cohort, SyntheticSpec("cl-extrapolate", "step", 0.01, "released", 31, 1)])
     assert all((values == 0).all() for values in start.values())
     x = cohort.data("test")[0].double()
     weight, bias = (part.detach()[0, :2].double() for part in (network.first.weight, network.first.bias))
@@ -112,7 +114,7 @@ def test_the_kept_inputs_are_those_of_the_network():
 
 def test_the_rmse_is_that_of_a_plain_training(small):
     """One seed again, by torch alone in float64, with the record's generators: the same but for rounding."""
-    cohort = SyntheticCohort("relu", "pendulum", 0.01, "released", 2, 3)
+    cohort = SyntheticSpec("relu", "pendulum", 0.01, "released", 2, 3)
     x, y = (tensor.double() for tensor in cohort.data("train"))
     network = ResidualMLP.from_table("relu", 3, generator=cohort.generators("start")[1]).double()
     order = cohort.generators("order")[1]
@@ -132,8 +134,8 @@ def test_the_rmse_is_that_of_a_plain_training(small):
 
 
 def test_data_are_one_draw_for_all_and_test_targets_have_no_noise():
-    quiet, loud = (SyntheticCohort("relu", "jump", noise, "paper") for noise in (0.01, 0.04))
-    other = SyntheticCohort("tanh", "jump", 0.01, "paper", seeds=3)
+    quiet, loud = (SyntheticSpec("relu", "jump", noise, "paper") for noise in (0.01, 0.04))
+    other = SyntheticSpec("tanh", "jump", 0.01, "paper", seeds=3)
     assert torch.equal(quiet.data("train")[0], loud.data("train")[0])
     assert torch.equal(quiet.data("train")[1], other.data("train")[1])
     assert not torch.equal(quiet.data("train")[0], quiet.data("test")[0])
@@ -152,14 +154,14 @@ def test_no_two_trainings_share_their_randomness():
 
 @pytest.mark.parametrize("model", [name for name in ARCHITECTURES if "2x" not in name])
 def test_no_result_depends_on_its_companions(model):
-    cohorts = [SyntheticCohort(model, dataset, 0.01, "released", 5, 1) for dataset in DATASETS]
+    cohorts = [SyntheticSpec(model, dataset, 0.01, "released", 5, 1) for dataset in DATASETS]
     together = train_together(cohorts)
     assert train_together(cohorts[2:3]) == together[2:3]
     assert train_together(cohorts[::-1])[::-1] == together
 
 
 def test_a_folder_filled_in_two_requests(small, tmp_path):
-    run(SyntheticRequest(("cl-extrapolate",), ("step",), (0.01,), 2, "released", 3), tmp_path)
+    run(SyntheticRequest(("cl-extrapolate",), ("step",), (0.01,), "released", 2, 3), tmp_path)
     run(SMALL, tmp_path)
     assert contents(tmp_path) == contents(small)
 
@@ -170,7 +172,7 @@ def test_what_is_missing_is_made_again_and_the_rest_is_left(small, tmp_path):
     lost.unlink()
     before = kept.stat().st_mtime_ns
     steps = run(SMALL, tmp_path)
-    assert [step.cohorts for step in steps] == [3, 4]
+    assert [step.done for step in steps] == [3, 4]
     assert kept.stat().st_mtime_ns == before
     assert contents(tmp_path) == contents(small)
     assert [step.fraction for step in run(SMALL, tmp_path)] == [1.0]
@@ -184,17 +186,17 @@ def test_worker_processes_give_the_same(small, tmp_path):
 def test_another_spec_in_the_folder_is_refused_before_anything_runs(small):
     before = contents(small)
     with pytest.raises(LabError, match="seeds is 2 there and 10 here"):
-        run(SyntheticRequest(("relu",), ("step", "jump"), (0.01,), 10, "released", 3), small)
+        run(SyntheticRequest(("relu",), ("step", "jump"), (0.01,), "released", 10, 3), small)
     assert contents(small) == before
 
 
 def test_the_explosions_of_the_paper_are_counted():
-    (result,) = train_together([SyntheticCohort("cubic", "gravity", 0.01, "released", 3, 20)])
+    (result,) = train_together([SyntheticSpec("cubic", "gravity", 0.01, "released", 3, 20)])
     assert [seed["nan"] for seed in result["seeds"]] == [True] * 3
     assert [seed["rmse"] for seed in result["seeds"]] == [None] * 3
     assert result["slice"] == [None] * 101
     assert "activations" not in result
-    (result,) = train_together([SyntheticCohort("cl", "gravity", 0.01, "released", 1, 5, learning_rate=1.0)])
+    (result,) = train_together([SyntheticSpec("cl", "gravity", 0.01, "released", 1, 5, learning_rate=1.0)])
     assert result["seeds"][0]["nan"]
     assert result["activations"] is None
     json.dumps(result, allow_nan=False)
@@ -213,7 +215,7 @@ def command(*arguments, capsys):
 def test_the_command_runs_and_reports(tmp_path, capsys):
     code, _, shown = command("run", "synthetic", *words_of(), "--results", tmp_path, capsys=capsys)
     assert code == 0
-    assert "2 of 2 cohorts" in shown
+    assert "2 of 2 runs" in shown
     assert sorted(path.name for path in tmp_path.rglob("*.json")) == ["relu-prelu.json", "relu-step.json"]
     code, shown, _ = command("report", "synthetic", "--results", tmp_path, capsys=capsys)
     assert code == 0
@@ -259,7 +261,7 @@ def test_a_damaged_record_stops_both_commands(tmp_path, capsys):
 
 def test_two_levels_of_noise_have_two_places(tmp_path):
     levels = (0.01, 0.0100000001, 0.0, -0.0)
-    (group,) = SyntheticRequest(("relu",), ("step",), levels, 2).groups()
+    (group,) = SyntheticRequest(("relu",), ("step",), levels, seeds=2).groups()
     assert len({cohort.path(tmp_path) for cohort in group}) == len(group) == 3
     assert [cohort.path(tmp_path).parent.name for cohort in group] == ["0.01", "0.0100000001", "0"]
 
@@ -272,7 +274,7 @@ def test_rows_are_not_written_among_the_records_of_reproduce(tmp_path, capsys):
 
 
 def test_a_results_folder_that_is_a_file_gets_one_sentence(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("chebact.lab.synthetic.run.run_all", lambda *_, **__: pytest.fail("it was trained"))
+    monkeypatch.setattr("chebact.lab.engine.run_all", lambda *_, **__: pytest.fail("it was trained"))
     (tmp_path / "file").write_text("")
     code, _, said = command("run", "synthetic", *words_of(), "--results", tmp_path / "file", capsys=capsys)
     assert code == 2

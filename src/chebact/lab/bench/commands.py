@@ -7,6 +7,7 @@ import math
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from textwrap import shorten
@@ -17,15 +18,16 @@ from rich.console import Console
 
 from chebact.lab import LabError
 from chebact.lab.bench.contract import run_contract_tests, why_not_tested
+from chebact.lab.bench.figures import draw_costs
 from chebact.lab.bench.files import machine_path, read_rows, write_rows
 from chebact.lab.bench.machine import busy, machine_record, told
 from chebact.lab.bench.ops import CASES, Contender, Row, contenders, measure
-from chebact.lab.bench.page import as_markdown, as_short, as_table, sizes
+from chebact.lab.bench.page import as_table, markdown, short_markdown, sizes
 from chebact.lab.bench.peers import PEERS, found_peers, peer_versions
-from chebact.lab.bench.plot import draw, image_kind
-from chebact.lab.commands.options import Several
-from chebact.lab.output import check_outputs, save, wide_console
-from chebact.lab.page.documents import update_document
+from chebact.lab.commands.report import NO_FILES, FileOptions, View, write_files
+from chebact.lab.options import Several
+from chebact.lab.output import check_outputs, wide_console
+from chebact.lab.page.theme import image_kind
 from chebact.lab.stopping import Stopped
 
 __all__ = ["ops", "page"]
@@ -83,38 +85,26 @@ def ops(
         notes.print(f"rows in {json}, machine in {machine_path(json)}", highlight=False, soft_wrap=True)
 
 
-def page(
-    rows: Path,
-    /,
-    *,
-    markdown: Path | None = None,
-    update: Annotated[tuple[Path, ...], Several] = (),
-    plot: Path | None = None,
-) -> None:
-    """Show what `chebact bench ops --json` wrote, in the terminal, as Markdown and as a plot.
+def page(rows: Path, /, *, files: FileOptions = NO_FILES, plot: Path | None = None) -> None:
+    """Show what `chebact bench ops --json` wrote, in the terminal, as files, as blocks of documents and as a plot.
+
+    The blocks are bench-ops (all tables) and bench-short (one).
 
     Parameters
     ----------
     rows
         The file with the rows; that of the machine lies beside it.
-    markdown
-        Write the tables to this file as Markdown.
-    update
-        Documents whose blocks bench-ops (all tables) and bench-short (one) are to be filled.
     plot
         Draw the cost of training, by activation and by degree, into this PNG or SVG file.
     """
     kind = None if plot is None else image_kind(plot)
-    check_outputs(files=(markdown, plot), documents=update)
+    check_outputs(files=(*files.paths, plot), documents=files.update)
     found, machine = read_rows(rows)
-    text = as_markdown(found, machine)
-    show(found, machine)
-    if markdown is not None:
-        save(markdown, text.encode())
-    if plot is not None and kind is not None:
-        save(plot, draw(found, kind))
-    for document in update:
-        update_document(document, {SECTION: text, SHORT: as_short(found, machine)})
+    drawings = {} if plot is None or kind is None else {plot: partial(draw_costs, found, kind)}
+    plain = [row.as_json() for row in found]
+    blocks = {SECTION: markdown(found, machine)}
+    also = {SHORT: short_markdown(found, machine)}
+    write_files(View(plain, partial(show, found, machine), blocks, also, drawings, WIDTH), files)
 
 
 def check_case(case: str) -> None:
@@ -195,9 +185,8 @@ def fallen_back() -> Iterator[list[str]]:
         logger.removeHandler(handler)
 
 
-def show(rows: Sequence[Row], machine: dict[str, Any]) -> None:
+def show(rows: Sequence[Row], machine: dict[str, Any], console: Console) -> None:
     """Print what was measured before."""
-    console = wide_console(WIDTH)
     heading(machine, console)
     for _, group in groupby(rows, key=lambda row: (row.case, row.layout)):
         console.print(as_table(list(group)))

@@ -13,6 +13,7 @@ from torch import nn
 
 from chebact import kernels
 from chebact.activations import ChebyshevLagrange
+from chebact.checks import Tails
 from chebact.lab.bench.timing import Timing, interleaved, kept_bytes
 
 CASES = ("32x32", "256x256", "128x32x16x16", "128x64x16x16", "128x64x32x32")
@@ -182,7 +183,7 @@ def _outcome(module: nn.Module, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
     return out.detach(), *torch.autograd.grad(out.square().sum(), [leaf, *module.parameters()])
 
 
-def _lagrange(degree: int, tails: str) -> Callable[[int], nn.Module]:
+def _lagrange(degree: int, tails: Tails) -> Callable[[int], nn.Module]:
     def build(channels: int) -> nn.Module:
         module = ChebyshevLagrange(channels, degree=degree, tails=tails)
         with torch.no_grad():

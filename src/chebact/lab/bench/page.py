@@ -1,19 +1,20 @@
-"""The rows of `chebact bench ops` for people: a table for the terminal, Markdown for the documents."""
+"""The rows of `chebact bench ops` for people: tables for the terminal, Markdown for the documents."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
 from math import prod
-from typing import Any
-
-from rich.box import SIMPLE
-from rich.table import Table
+from typing import TYPE_CHECKING, Any
 
 from chebact.lab.bench.machine import told
 from chebact.lab.bench.ops import Row
+from chebact.lab.page.sheet import Cell, Head, Sheet, as_markdown, as_rich
 
-__all__ = ["as_markdown", "as_short", "as_table", "label", "places", "sizes"]
+if TYPE_CHECKING:
+    from rich.table import Table
+
+__all__ = ["as_table", "label", "markdown", "number", "places", "short_markdown", "sizes"]
 
 PLAIN = ("silu", "gelu", "tanh", "prelu")
 LEARNED = ("cl-extrapolate", "cl-regression", "paper-algorithm")
@@ -60,24 +61,26 @@ def kept_of_x(row: Row) -> float:
 
 def as_table(rows: Sequence[Row]) -> Table:
     """The rows of one case and layout; times are multiples of those of relu, with their quartiles."""
-    title = f"{rows[0].case} {rows[0].layout}, times as multiples of relu"
-    table = Table(title=title, title_justify="left", box=SIMPLE, pad_edge=False)
-    for index, head in enumerate(HEADS):
-        table.add_column(head, justify="right" if index else "left")
-    for row in rows:
-        table.add_row(
-            row.name,
-            "" if row.degree is None else str(row.degree),
-            spread(row.forward, row.forward_spread),
-            spread(row.training, row.training_spread),
-            f"{row.kept_bytes:,}",
-            number(kept_of_x(row)),
-            str(row.rounds),
+    from rich.box import SIMPLE
+
+    body = tuple(
+        (
+            Cell(row.name),
+            Cell("" if row.degree is None else str(row.degree), row.degree),
+            Cell(spread(row.forward, row.forward_spread), row.forward),
+            Cell(spread(row.training, row.training_spread), row.training),
+            Cell(f"{row.kept_bytes:,}", row.kept_bytes),
+            Cell(number(kept_of_x(row)), kept_of_x(row)),
+            Cell(str(row.rounds), row.rounds),
         )
-    return table
+        for row in rows
+    )
+    title = f"{rows[0].case} {rows[0].layout}, times as multiples of relu"
+    heads = tuple(Head(head, right=index > 0) for index, head in enumerate(HEADS))
+    return as_rich(Sheet("bench", title, heads, body), title, wrap_names=True, box=SIMPLE, pad_edge=False)
 
 
-def as_markdown(rows: Sequence[Row], machine: Mapping[str, Any]) -> str:
+def markdown(rows: Sequence[Row], machine: Mapping[str, Any]) -> str:
     """Where it was measured, then a table each for training, forward and the bytes kept."""
     tables: dict[str, Callable[[Row], str]] = {
         "Forward and backward, as a multiple of ReLU": lambda row: spread(row.training, row.training_spread),
@@ -85,11 +88,11 @@ def as_markdown(rows: Sequence[Row], machine: Mapping[str, Any]) -> str:
         "Bytes kept for backward, as a multiple of the bytes of x": lambda row: number(kept_of_x(row)),
     }
     parts = [f"Measured on {told(machine)}. {rounds(rows)}"]
-    parts += [f"**{title}**\n\n{grid(rows, cell)}" for title, cell in tables.items()]
+    parts += [f"**{title}**\n\n{as_markdown(grid_of(rows, cell))}" for title, cell in tables.items()]
     return "\n\n".join(parts) + "\n"
 
 
-def as_short(rows: Sequence[Row], machine: Mapping[str, Any]) -> str:
+def short_markdown(rows: Sequence[Row], machine: Mapping[str, Any]) -> str:
     """A few activations in one table, forward and backward, in the usual layout."""
     lowest = min((row.degree for row in rows if row.name == "cl-extrapolate" and row.degree), default=None)
     shown = [
@@ -98,7 +101,8 @@ def as_short(rows: Sequence[Row], machine: Mapping[str, Any]) -> str:
         if row.layout != "channels_last" and (row.name in PLAIN or (row.name in LEARNED and row.degree == lowest))
     ]
     sentence = "Time of forward and backward as a multiple of ReLU's on the same float32 tensor, measured on"
-    return f"{sentence} {told(machine)}.\n\n{grid(shown, lambda row: number(row.training))}\n"
+    table = as_markdown(grid_of(shown, lambda row: number(row.training)))
+    return f"{sentence} {told(machine)}.\n\n{table}\n"
 
 
 def rounds(rows: Sequence[Row]) -> str:
@@ -111,14 +115,13 @@ def rounds(rows: Sequence[Row]) -> str:
     )
 
 
-def grid(rows: Sequence[Row], cell: Callable[[Row], str]) -> str:
+def grid_of(rows: Sequence[Row], text: Callable[[Row], str]) -> Sheet:
     """Activations down, cases and layouts across."""
     columns = places(rows)
-    cells = {(label(row), row.case, row.layout): cell(row) for row in rows}
-    head = ["| | " + " | ".join(heads(columns)) + " |", "|---" + "|--:" * len(columns) + "|"]
+    cells = {(label(row), row.case, row.layout): Cell(text(row)) for row in rows}
     names = dict.fromkeys(label(row) for row in rows)
-    body = [f"| {name} | " + " | ".join(cells.get((name, *column), "-") for column in columns) + " |" for name in names]
-    return "\n".join(head + body)
+    body = tuple((Cell(name), *(cells.get((name, *column), Cell("-")) for column in columns)) for name in names)
+    return Sheet("bench", "", (Head(""), *(Head(head, right=True) for head in heads(columns))), body)
 
 
 def heads(columns: Sequence[tuple[str, str]]) -> list[str]:

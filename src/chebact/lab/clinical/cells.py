@@ -38,7 +38,7 @@ def number_of(path: Path, row: int, column: str, cell: str) -> float | None:
     if is_missing(text):
         return None
     value = float(text) if NUMBER.fullmatch(text) else math.nan
-    hint = "leave the column out with --drop, or mend the cell"
+    hint = "leave the column out with `drop`, or mend the cell"
     if not math.isfinite(value):
         raise DataError(f"{path}, row {row}, column {column!r}: {cell[:40]!r} is not a finite number; {hint}")
     if abs(value) > LARGEST:
@@ -56,7 +56,7 @@ def label_of(path: Path, row: int, column: str, cell: str, known: Collection[str
     """
     text = cell.strip()
     if not text or (is_missing(text) and text not in known):
-        said = f" ({text!r}; if that is a class, name it with --positive or --negative)" if text else ""
+        said = f" ({text!r}; if that is a class, name it with `positive` or `negative`)" if text else ""
         raise DataError(f"{path}, row {row}, column {column!r}: the label is missing{said}")
     if not text.startswith(("[", "{")):
         return text

@@ -12,7 +12,7 @@ from chebact.lab import LabError
 from chebact.lab.clinical.boruta import boruta_choice
 from chebact.lab.clinical.cells import LARGEST
 from chebact.lab.clinical.folds import Fold, Scaling, shuffled_by_subject, subject_folds
-from chebact.lab.clinical.spec import ChoiceOfFeatures, Trial
+from chebact.lab.clinical.spec import ChoiceSpec, Trial
 from chebact.lab.clinical.table import SMALLEST, Recordings
 from chebact.lab.spec import stream
 
@@ -44,7 +44,7 @@ def folds_of(table: Recordings, trial: Trial, seed: int) -> tuple[Whole, list[Fo
             other = int(1 - y[fold.train][0])
             count = len({subject for subject, label in zip(table.subjects, y, strict=True) if label == other})
             why = (
-                f"there are {count} subjects of the other in {trial.folds} folds, choose more --folds"
+                f"there are {count} subjects of the other in {trial.folds} folds, choose more `folds`"
                 if count > 1
                 else "there is one subject of the other, who cannot be both learned from and tested on"
             )
@@ -76,11 +76,11 @@ def check_sides(wrong: NDArray[np.bool_], names: Sequence[str], number: int, see
     if wrong.any():
         raise LabError(
             f"the column {names[int(np.argmax(wrong))]!r} has numbers of very different sizes: scaled by the training "
-            f"side of fold {number} of seed {seed} they are beyond single precision; leave it out with --drop"
+            f"side of fold {number} of seed {seed} they are beyond single precision; leave it out with `drop`"
         )
 
 
-def chosen_in_folds(table: Recordings, spec: ChoiceOfFeatures) -> list[tuple[list[int], str]]:
+def chosen_in_folds(table: Recordings, spec: ChoiceSpec) -> list[tuple[list[int], str]]:
     """The columns that Boruta chooses on the training side of each fold of the spec's seed, and how."""
     assert spec.seed is not None
     y, folds = folds_of(table, spec, spec.seed)
@@ -92,10 +92,10 @@ def chosen_in_folds(table: Recordings, spec: ChoiceOfFeatures) -> list[tuple[lis
     return chosen
 
 
-def chosen_on_cohort(table: Recordings, spec: ChoiceOfFeatures, jobs: int = 1) -> tuple[list[str], str]:
+def chosen_on_cohort(table: Recordings, spec: ChoiceSpec, jobs: int = 1) -> tuple[list[str], str]:
     """The names of the features that Boruta chooses on a cohort of its own, and how: confirmed, or tentative."""
     seed = stream("clinical", "boruta").initial_seed() % 2**32
     choice = boruta_choice(table.x, table.y, seed=seed, trees=spec.trees, rounds=spec.rounds, jobs=jobs)
     if choice.how == "best":
-        raise LabError(f"Boruta finds no useful feature in {table.name}: use --features all, or more --rounds")
+        raise LabError(f"Boruta finds no useful feature in {table.name}: use `features` all, or more `rounds`")
     return [table.features[column] for column in choice.columns], choice.how

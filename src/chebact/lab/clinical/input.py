@@ -10,9 +10,9 @@ from typing import Annotated
 from chebact.lab import LabError
 from chebact.lab.clinical.cohorts import generated_choice_cohort, generated_cohort
 from chebact.lab.clinical.table import Columns, DataError, Recordings, TwoLabels, preset, read_recordings, rows_of
-from chebact.lab.commands.options import Several
+from chebact.lab.options import Several
 
-__all__ = ["GENERATED", "Several", "TableOptions", "tables_asked"]
+__all__ = ["TableOptions", "tables_asked"]
 
 COLUMNS = ("subject", "label", "positive", "negative")
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")  # of a folder
@@ -25,7 +25,7 @@ class TableOptions:
     Parameters
     ----------
     data
-        A CSV file with one row a recording; without it, the generated cohort.
+        A CSV file with one row per recording; without it, generated data.
     preset
         A table with known columns: dementiabank, famouspeople, parkinson-replicated or parkinson-multiple.
     name
@@ -39,7 +39,7 @@ class TableOptions:
     negative
         The labels of class 0; recordings of any other are left out.
     features
-        A text file with the name of a feature a line, or the word all.
+        A text file with the one feature name per line, or the word all.
     drop
         Columns that are no features.
     two_labels
@@ -60,9 +60,6 @@ class TableOptions:
     drop: Annotated[tuple[str, ...], Several] = ()
     two_labels: TwoLabels = "refuse"
     select: str | None = None
-
-
-GENERATED = TableOptions()
 
 
 def tables_asked(options: TableOptions) -> tuple[Recordings, Recordings | None]:

@@ -10,11 +10,12 @@ import torch
 from torch import Tensor
 
 from chebact.lab.clinical.baselines import make_baseline
-from chebact.lab.clinical.classification import Counts, counted
+from chebact.lab.clinical.classification import Counts, counted, roc_auc
 from chebact.lab.clinical.fold_inputs import Choices, Prepared, prepared
-from chebact.lab.clinical.spec import BaselineCohort, NetworkCohort
+from chebact.lab.clinical.spec import BaselineSpec, NetworkSpec
 from chebact.lab.clinical.table import Recordings
 from chebact.lab.spec import stream
+from chebact.lab.starts import started
 from chebact.networks import ResidualMLP
 from chebact.training.replicas import ReplicaRun, cross_entropy, paper_sgd, predict_replicas, train_replicas_
 
@@ -25,37 +26,39 @@ JOINS: dict[str, Literal["mean", "add"]] = {"average": "mean", "add": "add"}
 CLASSES = 2
 
 
-def network_of(cohort: NetworkCohort, features: int, **options: Any) -> ResidualMLP:
+def network_of(spec: NetworkSpec, features: int, **options: Any) -> ResidualMLP:
     """The paper's clinical network: Linear, two blocks of two [activation, Linear] joined with their input, Linear."""
-    shape: dict[str, Any] = {"activation": cohort.model, "width": cohort.width, "shortcut": JOINS[cohort.shortcut]}
+    shape: dict[str, Any] = {
+        "activation": started(spec.model, spec.init),
+        "width": spec.width,
+        "shortcut": JOINS[spec.shortcut],
+    }
     return ResidualMLP(features, CLASSES, blocks=2, layers=2, last_activation=False, **shape, **options)
 
 
-def generators(
-    cohort: NetworkCohort, purpose: Literal["start", "order"], seeds: Sequence[int]
-) -> list[torch.Generator]:
+def generators(spec: NetworkSpec, purpose: Literal["start", "order"], seeds: Sequence[int]) -> list[torch.Generator]:
     """One generator for each fold of each seed."""
-    words = ("clinical", purpose, cohort.model, cohort.width)
-    return [stream(*words, seed, fold) for seed in seeds for fold in range(cohort.folds)]
+    words = ("clinical", purpose, spec.model, spec.width)
+    return [stream(*words, seed, fold) for seed in seeds for fold in range(spec.folds)]
 
 
 def train_folds(
-    cohort: NetworkCohort, seeds: Sequence[int], folds: Sequence[Prepared], dtype: torch.dtype = torch.float32
+    spec: NetworkSpec, seeds: Sequence[int], folds: Sequence[Prepared], dtype: torch.dtype = torch.float32
 ) -> tuple[ReplicaRun, list[Tensor]]:
     """Train all folds of some seeds as one batch; the run, and the outputs (recording, class) for each test side."""
     used = [fold.train_x.shape[1] for fold in folds]
     network = network_of(
-        cohort, max(used), replicas=len(folds), used_features=used, generator=generators(cohort, "start", seeds)
+        spec, max(used), replicas=len(folds), used_features=used, generator=generators(spec, "start", seeds)
     ).to(dtype)
-    lr, momentum, decay = cohort.learning_rate, cohort.momentum, cohort.weight_decay
+    lr, momentum, decay = spec.learning_rate, spec.momentum, spec.weight_decay
     run = train_replicas_(
         network,
         stacked([fold.train_x for fold in folds], dtype),
         stacked([fold.train_y[:, None] for fold in folds], torch.long),
         points=[len(fold.train_y) for fold in folds],
-        order=generators(cohort, "order", seeds),
-        epochs=cohort.epochs,
-        batch_size=cohort.batch_size,
+        order=generators(spec, "order", seeds),
+        epochs=spec.epochs,
+        batch_size=spec.batch_size,
         loss=cross_entropy,
         optimizer=partial(paper_sgd, lr=lr, momentum=momentum, weight_decay=decay),
         trainer="torch",  # as the committed records
@@ -73,26 +76,26 @@ def stacked(tables: Sequence[Any], dtype: torch.dtype) -> Tensor:
     return whole
 
 
-def network_results(table: Recordings, cohort: NetworkCohort, choices: Choices | None = None) -> dict[str, Any]:
+def network_results(table: Recordings, spec: NetworkSpec, choices: Choices | None = None) -> dict[str, Any]:
     """The results part of a network's record. Which seeds are trained together follows from the spec."""
-    size, found = max(1, TOGETHER // cohort.folds), []
-    for first in range(0, cohort.seeds, size):
-        seeds = range(first, min(first + size, cohort.seeds))
-        found += list(seed_results(cohort, seeds, [prepared(table, cohort, seed, choices) for seed in seeds]))
-    whole = sum(p.numel() for p in network_of(cohort, cohort.features).parameters())
+    size, found = max(1, TOGETHER // spec.folds), []
+    for first in range(0, spec.seeds, size):
+        seeds = range(first, min(first + size, spec.seeds))
+        found += list(seed_results(spec, seeds, [prepared(table, spec, seed, choices) for seed in seeds]))
+    whole = sum(p.numel() for p in network_of(spec, spec.features).parameters())
     return {"parameters": whole if choices is None else None, "seeds": found}  # each fold chose a size of its own
 
 
 def seed_results(
-    cohort: NetworkCohort, seeds: Sequence[int], folds: Sequence[Sequence[Prepared]]
+    spec: NetworkSpec, seeds: Sequence[int], folds: Sequence[Sequence[Prepared]]
 ) -> Iterator[dict[str, Any]]:
     """One result a seed: the counts of each fold, None where the training turned NaN, and the mean last loss."""
     flat = [fold for own in folds for fold in own]
-    run, outputs = train_folds(cohort, seeds, flat)
+    run, outputs = train_folds(spec, seeds, flat)
     failed = run.failed | torch.tensor([not output.isfinite().all() for output in outputs])
     for place, (seed, own) in enumerate(zip(seeds, folds, strict=True)):
-        part = slice(place * cohort.folds, (place + 1) * cohort.folds)
-        tested = zip(own, outputs[part], failed[part].tolist(), strict=True)
+        part = slice(place * spec.folds, (place + 1) * spec.folds)
+        tested = list(zip(own, outputs[part], failed[part].tolist(), strict=True))
         loss = run.losses[-1, part].double().mean()
         yield {
             "seed": seed,
@@ -100,22 +103,35 @@ def seed_results(
                 None if lost else as_list(counted(fold.test_y.tolist(), output.argmax(1).tolist()))
                 for fold, output, lost in tested
             ],
+            "roc_auc": [None if lost else area(fold, output[:, 1] - output[:, 0]) for fold, output, lost in tested],
             "loss": None if failed[part].any() else float(f"{loss.item():.6g}"),
         }
+
+
+def area(fold: Prepared, scores: Any) -> float | None:
+    """The area under the ROC curve of a fold's test side, in six digits."""
+    found = roc_auc(fold.test_y.tolist(), scores.tolist())
+    return None if found is None else float(f"{found:.6g}")
 
 
 def as_list(counts: Counts) -> list[int]:
     return list(vars(counts).values())
 
 
-def baseline_results(table: Recordings, cohort: BaselineCohort, choices: Choices | None = None) -> dict[str, Any]:
+def baseline_results(table: Recordings, spec: BaselineSpec, choices: Choices | None = None) -> dict[str, Any]:
     """The results part of a baseline's record."""
     most, found = int(2 * table.positive > len(table.y)), []  # of the whole cohort, as in the paper; 0 when even
-    for seed in range(cohort.seeds):
-        counts = []
-        for number, fold in enumerate(prepared(table, cohort, seed, choices)):
-            random = stream("clinical", "baseline", cohort.model, seed, number).initial_seed() % 2**32
-            model = make_baseline(cohort.model, random, most).fit(fold.train_x, fold.train_y)
+    for seed in range(spec.seeds):
+        counts, areas = [], []
+        for number, fold in enumerate(prepared(table, spec, seed, choices)):
+            random = stream("clinical", "baseline", spec.model, seed, number).initial_seed() % 2**32
+            model = make_baseline(spec.model, random, most).fit(fold.train_x, fold.train_y)
             counts.append(as_list(counted(fold.test_y.tolist(), model.predict(fold.test_x))))
-        found.append({"seed": seed, "folds": counts})
+            areas.append(area(fold, scores_by(model, fold.test_x)))
+        found.append({"seed": seed, "folds": counts, "roc_auc": areas})
     return {"parameters": None, "seeds": found}
+
+
+def scores_by(model: Any, x: Any) -> Any:
+    """How sure a model of scikit-learn is that recordings are of class 1: higher is surer."""
+    return model.decision_function(x) if hasattr(model, "decision_function") else model.predict_proba(x)[:, 1]

@@ -1,50 +1,49 @@
 """The clinical experiment: two classes of recordings, tested on subjects that no model has met.
 
-A cohort is one model (a network of one width, or a baseline) with all its seeds and folds, and is one record. Seeds
-and folds are the same for all models, so that they can be compared pair by pair.
+A record is of one model (a network of one width, or a baseline) with all its seeds and folds. Seeds and folds are the
+same for all models, so that they can be compared pair by pair.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from chebact.lab import LabError
-from chebact.lab.clinical.baselines import BASELINES, MAJORITY
+from chebact.lab.clinical.baselines import MAJORITY
 from chebact.lab.clinical.duplicates import Shared, in_common
 from chebact.lab.clinical.fold_inputs import Choices, chosen_in_folds, chosen_on_cohort, prepared
 from chebact.lab.clinical.models import baseline_results, network_results
 from chebact.lab.clinical.spec import (
-    BaselineCohort,
-    ChoiceOfFeatures,
-    Labels,
-    NetworkCohort,
-    Shortcut,
+    IN_FOLDS,
+    NONE,
+    ON_COHORT,
+    BaselineSpec,
+    ChoiceSettings,
+    ChoiceSpec,
+    ClinicalSettings,
+    FoldSettings,
+    NetworkSettings,
+    NetworkSpec,
     Trial,
-    trial_of,
 )
 from chebact.lab.clinical.table import Recordings
-from chebact.lab.environment import environment, host
-from chebact.lab.output import make_folder
-from chebact.lab.spec import as_plain
-from chebact.lab.store import Record, holds, read_record, write_record
-from chebact.lab.workers import cores, run_all
+from chebact.lab.engine import Engine, Step, Work
+from chebact.lab.spec import parts_of
+from chebact.lab.starts import start_of
+from chebact.lab.store import read_record
+from chebact.lab.workers import cores
 
-__all__ = ["CHOICE", "MODELS", "NAME", "ClinicalRequest", "Done", "run_clinical"]
+__all__ = ["CHOICE", "NAME", "ClinicalRequest", "run_clinical"]
 
 NAME, CHOICE = "clinical", "clinical-choice"
-MODELS = (MAJORITY, "relu", "tanh", "cl-extrapolate")
-Cohort = NetworkCohort | BaselineCohort
-Spec = Cohort | ChoiceOfFeatures
 
 
 @dataclass(frozen=True)
-class ClinicalRequest:
+class ClinicalRequest(ClinicalSettings):
     """What one command asks for. `chooser` is a second cohort on which the features are chosen, `in_folds` has them
     chosen in every fold; with neither, all of the table's are used.
     """
@@ -52,46 +51,32 @@ class ClinicalRequest:
     table: Recordings
     chooser: Recordings | None = None
     in_folds: bool = False
-    models: tuple[str, ...] = MODELS
-    baselines: tuple[str, ...] = tuple(BASELINES)[1:]
-    widths: tuple[int, ...] = (32, 64)
-    seeds: int = 30
-    folds: int = 10
-    shortcut: Shortcut = "average"
-    labels: Labels = "true"
-    epochs: int = 300
-    trees: int = 150
-    rounds: int = 100
 
-    def trial(self, table: Recordings, choice: str) -> Trial:
-        """The trial of this request on a table."""
-        return Trial.of(table, choice, labels=self.labels, seeds=self.seeds, folds=self.folds)
-
-    def cohorts(self, trial: Trial) -> list[Cohort]:
-        """All that is to be trained, the longest first."""
-        shared: dict[str, Any] = trial_of(trial)
-        networks: list[Cohort] = [
-            NetworkCohort(**shared, model=model, width=width, shortcut=self.shortcut, epochs=self.epochs)
-            for model in dict.fromkeys(self.models)
-            if model != MAJORITY
+    def specs(self, table: Recordings, choice: str) -> list[NetworkSpec | BaselineSpec]:
+        """All that is to be trained on a table, the longest first."""
+        of = partial(NetworkSpec.of, table, choice, self, **parts_of(self, NetworkSettings))
+        names = [model for model in dict.fromkeys(self.models) if model not in (MAJORITY, NONE)]
+        networks = [
+            of(model=model, width=width, init=start_of(self.init, model, names))
+            for model in names
             for width in dict.fromkeys(self.widths)
         ]
-        plain = [model for model in self.models if model == MAJORITY] + list(self.baselines)
-        others: list[Cohort] = [BaselineCohort(**shared, model=model) for model in dict.fromkeys(plain)]
-        if not networks + others:
+        plain = dict.fromkeys([*(name for name in self.models if name == MAJORITY), *self.baselines])
+        others = [BaselineSpec.of(table, choice, self, model=name) for name in plain if name != NONE]
+        if not networks and not others:
             raise LabError("nothing is asked for: name one model and one width, or one baseline, at least")
-        return sorted(networks + others, key=lambda cohort: cohort.cost(), reverse=True)
+        return sorted([*networks, *others], key=lambda spec: spec.cost(), reverse=True)
 
-    def choosing(self) -> list[ChoiceOfFeatures]:
-        """The choices of features that come first: one on the second cohort, or one a seed, or none."""
+    def choosing(self) -> list[ChoiceSpec]:
+        """The choices of features that come first: one on the second cohort, or one per seed, or none."""
         if self.chooser is None and not self.in_folds:
             return []
-        settings: dict[str, Any] = {"wanted_for": self.table.name, "trees": self.trees, "rounds": self.rounds}
+        settings: dict[str, Any] = {"wanted_for": self.table.name, **parts_of(self, ChoiceSettings)}
         if self.chooser is not None:
-            on_all: dict[str, Any] = trial_of(Trial.of(self.chooser_table(), "all", labels="true", seeds=1, folds=1))
-            return [ChoiceOfFeatures(**on_all, **settings, seed=None)]
-        shared: dict[str, Any] = trial_of(replace(self.trial(self.table, "all"), seeds=1))
-        return [ChoiceOfFeatures(**shared, **settings, seed=seed) for seed in range(self.seeds)]
+            once = FoldSettings(seeds=1, folds=1)
+            return [ChoiceSpec.of(self.chooser_table(), "all", once, **settings, seed=None)]
+        of = partial(ChoiceSpec.of, self.table, "all", self, **settings)
+        return [of(seed=seed, seeds=1) for seed in range(self.seeds)]
 
     def chooser_table(self) -> Recordings:
         """The second cohort with the features that both have."""
@@ -104,7 +89,7 @@ class ClinicalRequest:
         if shared.count and not shared.chance:
             raise LabError(
                 f"{self.chooser.name} and {self.table.name} have {shared.count} of their recordings in common, so that "
-                "features would be chosen on what is tested later: give another cohort, or --select folds"
+                "features would be chosen on what is tested later: give another cohort, or `select` folds"
             )
         return chooser
 
@@ -124,104 +109,48 @@ class ClinicalRequest:
         return in_common(own.x, own.subjects, chooser.x, chooser.subjects)
 
 
-@dataclass(frozen=True)
-class Done:
-    """Something is written or was there already: the new records, how many are done, and how far it all is (0 to 1)."""
-
-    records: list[Record]
-    cohorts: int
-    fraction: float
-
-
-class Tally:
-    """Counts what is done of the specs of a run, by their costs."""
-
-    def __init__(self) -> None:
-        self.done, self.spent, self.total = 0, 0.0, 0.0
-
-    def step(self, specs: Sequence[Spec], records: Sequence[Record] = ()) -> Done:
-        """These are done."""
-        self.done, self.spent = self.done + len(specs), self.spent + sum(spec.cost() for spec in specs)
-        return Done(list(records), self.done, min(1.0, self.spent / self.total))
-
-
 def run_clinical(
     request: ClinicalRequest, results: Path, *, workers: int | None = None, dask: str | None = None
-) -> Iterator[Done]:
-    """Train what is missing in the results folder and write the records; yields after every one, what was there
-    first.
-    """
-    everything = request.trial(request.table, "all")
+) -> Iterator[Step]:
+    """Train what is missing in the results folder and write the records; yields what was there, then every record."""
     for seed in range(request.seeds):  # a table that does not allow these folds is refused before anything runs
-        prepared(request.table, everything, seed)
-    choosing, tally = request.choosing(), Tally()
-    tally.total = sum(spec.cost() for spec in [*choosing, *request.cohorts(everything)])
-    yield from chosen(request, choosing, results, tally, workers, dask)
+        prepared(request.table, Trial.of(request.table, "all", request), seed)
+    choosing, engine = request.choosing(), Engine(results, workers=workers, dask=dask)
+    if choosing:
+        table = request.table if request.chooser is None else request.chooser_table()
+        jobs = (workers or cores()) if request.chooser is not None else 1  # one cohort is one piece, for all cores
+        work = Work(CHOICE, partial(choice_results, table=table, jobs=jobs), ("scikit-learn", "Boruta"))
+        yield from engine.run(alone(choosing), work, later=request.specs(request.table, "all"))
     found = [read_record(spec.path(results)).results for spec in choosing]
     table, choices, choice = request.table, None, "all"
     if request.chooser is not None:
-        table, choice = table.with_features(found[0]["features"]), f"boruta on {request.chooser.name}"
+        table, choice = table.with_features(found[0]["features"]), f"{ON_COHORT}{request.chooser.name}"
     elif request.in_folds:
         choices = [[fold["columns"] for fold in seed["folds"]] for seed in found]
-        choice = f"boruta in folds, {request.trees} trees, {request.rounds} rounds"
-    cohorts = request.cohorts(request.trial(table, choice))
-    tally.total = sum(spec.cost() for spec in [*choosing, *cohorts])
-    missing = [cohort for cohort in cohorts if not holds(cohort.path(results), as_plain(cohort))]
-    if missing:
-        make_folder(results)
-    yield tally.step([cohort for cohort in cohorts if cohort not in missing])
-    for cohort, record in run_all(partial(trained, table=table, choices=choices), missing, workers=workers, dask=dask):
-        write_record(cohort.path(results), record)
-        yield tally.step([cohort], [record])
+        choice = f"{IN_FOLDS}, {request.trees} trees, {request.rounds} rounds"
+    training = Work(NAME, partial(model_results, table=table, choices=choices), ("scikit-learn",))
+    yield from engine.run(alone(request.specs(table, choice)), training)
 
 
-def chosen(
-    request: ClinicalRequest,
-    choosing: Sequence[ChoiceOfFeatures],
-    results: Path,
-    tally: Tally,
-    workers: int | None,
-    dask: str | None,
-) -> Iterator[Done]:
-    """Choose what features are still to be chosen. One cohort is one piece of work, which all cores share."""
-    missing = [spec for spec in choosing if not holds(spec.path(results), as_plain(spec))]
-    if missing:
-        make_folder(results)
-    yield tally.step([spec for spec in choosing if spec not in missing])
-    table = request.table if request.chooser is None else request.chooser_table()
-    work = partial(chosen_record, table=table, jobs=(workers or cores()) if request.chooser is not None else 1)
-    for spec, record in run_all(work, missing, workers=workers, dask=dask):
-        write_record(spec.path(results), record)
-        yield tally.step([spec], [record])
+def alone(specs: Sequence[Any]) -> list[list[Any]]:
+    """Groups of one."""
+    return [[spec] for spec in specs]
 
 
-def chosen_record(spec: ChoiceOfFeatures, table: Recordings, jobs: int) -> tuple[ChoiceOfFeatures, Record]:
-    """Choose features in the folds of a seed, or on a cohort."""
-    start, created = time.perf_counter(), now()
-    found: dict[str, Any]
+def choice_results(group: Sequence[ChoiceSpec], table: Recordings, jobs: int) -> list[dict[str, Any]]:
+    """Features chosen on a cohort, or in the folds of a seed."""
+    (spec,) = group
     if spec.seed is None:
         features, how = chosen_on_cohort(table, spec, jobs)
-        found = {"features": features, "how": how}
-    else:
-        found = {"folds": [{"columns": columns, "how": how} for columns, how in chosen_in_folds(table, spec)]}
-    about = environment("scikit-learn", "Boruta")
-    return spec, Record(CHOICE, as_plain(spec), found, about, timed(start, created))
+        return [{"features": features, "how": how}]
+    return [{"folds": [{"columns": columns, "how": how} for columns, how in chosen_in_folds(table, spec)]}]
 
 
-def trained(cohort: Cohort, table: Recordings, choices: Choices | None) -> tuple[Cohort, Record]:
-    """Train one cohort."""
-    start, created = time.perf_counter(), now()
-    if isinstance(cohort, NetworkCohort):
-        found = network_results(table, cohort, choices)
-    else:
-        found = baseline_results(table, cohort, choices)
-    return cohort, Record(NAME, as_plain(cohort), found, environment("scikit-learn"), timed(start, created))
-
-
-def now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
-
-
-def timed(start: float, created: str) -> dict[str, Any]:
-    """The part of a record in which two runs differ."""
-    return {"host": host(), "created": created, "seconds": round(time.perf_counter() - start, 1)}
+def model_results(
+    group: Sequence[NetworkSpec | BaselineSpec], table: Recordings, choices: Choices | None
+) -> list[dict[str, Any]]:
+    """One model, trained and tested."""
+    (spec,) = group
+    if isinstance(spec, NetworkSpec):
+        return [network_results(table, spec, choices)]
+    return [baseline_results(table, spec, choices)]

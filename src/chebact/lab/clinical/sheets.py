@@ -1,38 +1,33 @@
-"""The clinical tables for people: as text for the terminal and as Markdown for the documents."""
+"""The clinical tables for people: scores with arrows, beside other systems, and the tests behind the arrows."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from rich.markup import escape
-from rich.table import Table
-
-from chebact.lab.clinical.baselines import BASELINES
-from chebact.lab.clinical.classification import METRICS
+from chebact.lab.clinical.baselines import BASELINES, MAJORITY
+from chebact.lab.clinical.classification import METRICS, metrics_in
 from chebact.lab.clinical.published import SYSTEMS
-from chebact.lab.clinical.rows import Row, is_dementiabank
+from chebact.lab.clinical.rows import FEWEST, Row, is_dementiabank, unlike_paper
+from chebact.lab.page.comparison import tone_of
+from chebact.lab.page.sheet import Cell, Head, Sheet, Tone, as_markdown, plain, plus_minus
 from chebact.lab.stats import stars
 from chebact.table import ACTIVATIONS
 
-__all__ = ["Sheet", "caption", "markdown", "rich_table", "sections", "sheets_of"]
+__all__ = ["arrows", "caption", "document_blocks", "markdown", "score_metrics", "sheets_of", "title_of"]
 
-FIRST = ("accuracy", "sensitivity", "specificity", "micro_f1")
-SECOND = ("accuracy", "micro_f1", "macro_f1", "best_macro_f1")
-TESTED = ("accuracy", "micro_f1")
+BEST = "best_macro_f1"
 NOTE = (
-    "mean ± deviation over the seeds, in percent; a difference in either direction by Welch's t test, from {}: "
-    "** p < 0.01, *** p < 0.001"
+    "mean ± standard deviation over the seeds, in percent; an arrow: better (↑) or worse (↓) than {} by Welch's t "
+    "test, one for p < 0.01, two for p < 0.001; every seed refolds the same people, so p-values speak of folds, not of "
+    "people"
 )
-
-
-@dataclass(frozen=True)
-class Sheet:
-    """A table of texts."""
-
-    title: str
-    head: tuple[str, ...]
-    lines: list[tuple[str, ...]]
+WORDS = (
+    "1-class: always predicts the more frequent class. Sensitivity: the share of class 1 that is found; specificity: "
+    "the share of class 0 that is left alone; balanced accuracy: the mean of the two. Micro-F1: F1 of class 1 from the "
+    "counts of all folds together. "
+)
+NO_AUC = "ROC AUC (the mean of the folds') is not recorded: these records keep counts, not scores."
+TIPS = {MAJORITY: "always predicts the more frequent class"}
 
 
 def caption(rows: Sequence[Row]) -> str:
@@ -51,17 +46,43 @@ def caption(rows: Sequence[Row]) -> str:
     )
 
 
-def sheets_of(rows: Sequence[Row]) -> list[Sheet]:
-    """The paper's two tables, and that of the tests behind the stars."""
+def sheets_of(rows: Sequence[Row], published: str = "in brackets", name: str = "clinical") -> list[Sheet]:
+    """The paper's two tables, and that of the tests behind the arrows; `published` says where those figures stand."""
     against = reference_in_words(rows)
-    note = NOTE.format(against) if against else "mean ± deviation over the seeds, in percent"
-    brackets = "; the published figure in brackets" if is_dementiabank(rows[0].spec) else ""
-    first = [(title_of(row.model), width(row), size(row), *(cell(row, metric) for metric in FIRST)) for row in rows]
-    head = ("model", "width", "parameters", *(METRICS[metric] for metric in FIRST))
-    sheets = [Sheet(f"Scores ({note}{brackets})", head, first), systems(rows)]
-    if against:
-        sheets.append(tests(rows, against))
-    return sheets
+    sheets = [scores(rows, against, published, f"{name}-sheet-0"), systems(rows, f"{name}-sheet-1")]
+    return sheets if against is None else [*sheets, tests(rows, against, f"{name}-sheet-2")]
+
+
+def scores(rows: Sequence[Row], against: str | None, published: str, name: str) -> Sheet:
+    """The table of the activations."""
+    paper = is_dementiabank(rows[0].spec)
+    note = NOTE.format(against) if against else "mean ± standard deviation over the seeds, in percent"
+    shown = score_metrics(rows)
+    heads = ("width", "parameters", *(METRICS[metric].title for metric in shown))
+    body = tuple(
+        (*named(row), count_cell(row.parameters), *(score_cell(row, metric) for metric in shown)) for row in rows
+    )
+    unlike = unlike_paper(rows[0].spec)
+    apart = f" (not comparable, {unlike})" if unlike else ""
+    title = f"Scores ({note}{f'; the published figure {published}{apart}' if paper else ''})"
+    return Sheet(
+        name,
+        title,
+        headed(heads),
+        body,
+        toned=paper and not unlike,
+        notes=(WORDS + ("" if "roc_auc" in shown else NO_AUC),),
+    )
+
+
+def score_metrics(rows: Sequence[Row]) -> list[str]:
+    """The metrics that one of these rows has a score of, in the order of the table."""
+    return [name for name in metrics_in("scores") if any(row.values.get(name) is not None for row in rows)]
+
+
+def headed(heads: Sequence[str]) -> tuple[Head, ...]:
+    """The model, then columns of numbers."""
+    return Head("model"), *(Head(head, right=True) for head in heads)
 
 
 def reference_in_words(rows: Sequence[Row]) -> str | None:
@@ -70,95 +91,95 @@ def reference_in_words(rows: Sequence[Row]) -> str | None:
     if model is None:
         return None
     chosen = {row.against_width for row in rows if row.width is None and row.against_width is not None}
-    held = f", models without a width from that of width {chosen.pop()}" if chosen else ""
-    width = " of its width" if any(row.width is not None and row.against_width is not None for row in rows) else ""
+    held = f" (models without a width: than {title_of(model)}, width {chosen.pop()})" if chosen else ""
+    width = " of the same width" if any(row.width is not None and row.against_width is not None for row in rows) else ""
     return f"{title_of(model)}{width}{held}"
 
 
-def systems(rows: Sequence[Row]) -> Sheet:
+def systems(rows: Sequence[Row], name: str) -> Sheet:
     """The comparison with other systems: ours, and the published rows where they have something to do with ours."""
-    head = ("model", "width", *(METRICS.get(metric, "Best macro-F1") for metric in SECOND))
-    lines = [(title_of(row.model), width(row), *(plain(row, metric) for metric in SECOND)) for row in rows]
+    shown = (*metrics_in("systems"), BEST)
+    heads = ("width", *(METRICS[metric].title for metric in shown[:-1]), "Best macro-F1")
+    body = [(*named(row), *(plain_cell(row, metric) for metric in shown)) for row in rows]
     title = "Comparison (macro-F1: mean of the folds' F1; best macro-F1: of the best seed, ± over its folds)"
     if is_dementiabank(rows[0].spec) or rows[0].generated:
         title += "; rows marked published are printed in the paper"
         title += ", of DementiaBank, and not to be compared with generated data" if rows[0].generated else ""
-        lines += [
-            (f"{each.model} (published, DementiaBank)", "", *(getattr(each, metric) or "-" for metric in SECOND))
-            for each in SYSTEMS
-        ]
-    return Sheet(title, head, lines)
+        for each in SYSTEMS:
+            printed = (Cell(getattr(each, metric) or "-") for metric in shown)
+            body.append((Cell(f"{each.model} (published, DementiaBank)"), Cell(""), *printed))
+    return Sheet(name, title, headed(heads), tuple(body))
 
 
-def tests(rows: Sequence[Row], against: str) -> Sheet:
+def tests(rows: Sequence[Row], against: str, name: str) -> Sheet:
     """p-values: Lilliefors' of each model, Welch's and the paired t test against the reference."""
     kinds = {"lilliefors": "Lilliefors", "p_welch": "Welch", "p_paired": "paired"}
-    head = ("model", "width", *(f"{METRICS[metric]}: {kind}" for metric in TESTED for kind in kinds.values()))
-    lines = [
-        (title_of(row.model), width(row), *(p_text(row.values[f"{k}_{metric}"]) for metric in TESTED for k in kinds))
-        for row in rows
-    ]
-    return Sheet(f"p-values (Welch's and the paired t test of a difference from {against})", head, lines)
+    columns = [(metric, kind) for metric in metrics_in("tests") for kind in kinds]
+    heads = ("width", *(f"{METRICS[metric].title}: {kinds[kind]}" for metric, kind in columns))
+    body = tuple((*named(row), *(p_cell(row.values[f"{kind}_{metric}"]) for metric, kind in columns)) for row in rows)
+    title = (
+        "p-values (Lilliefors: that the seeds are normal; Welch's and the paired t test: of a difference from "
+        f"{against})"
+    )
+    return Sheet(name, title, headed(heads), body)
 
 
 def title_of(model: str) -> str:
+    """The name of a model as the tables write it."""
     return BASELINES.get(model) or (ACTIVATIONS[model].label if model in ACTIVATIONS else model)
 
 
-def width(row: Row) -> str:
-    return "-" if row.width is None else str(row.width)
+def named(row: Row) -> tuple[Cell, Cell]:
+    """Model and width."""
+    return Cell(title_of(row.model), tip=TIPS.get(row.model, "")), count_cell(row.width)
 
 
-def size(row: Row) -> str:
-    return "-" if row.parameters is None else f"{row.parameters:,}"
+def count_cell(count: int | None) -> Cell:
+    return Cell("-" if count is None else f"{count:,}", count)
 
 
-def cell(row: Row, metric: str) -> str:
-    """A score with its stars, and on a line of its own the published one in brackets."""
-    theirs = row.values.get(f"paper_{metric}")
-    printed = "" if theirs is None else f"\n({theirs:.1f} ± {row.values[f'paper_{metric}_std']:.1f})"
-    return plain(row, metric) + stars(row.values[f"p_welch_{metric}"]) + printed
-
-
-def plain(row: Row, metric: str) -> str:
+def plain_cell(row: Row, metric: str) -> Cell:
+    """A score."""
     mean, std = row.values[metric], row.values[f"{metric}_std"]
     if row.nan:
-        return f"{row.nan}/{row.seeds} NaN"
-    return "-" if mean is None else f"{mean:.1f}" + ("" if std is None else f" ± {std:.1f}")
+        return Cell(f"{row.nan}/{row.seeds} NaN", row.nan)
+    missing = "not recorded" if metric in METRICS and METRICS[metric].recorded else "-"
+    return Cell(missing if mean is None else plus_minus(mean, std, 1), mean)
 
 
-def p_text(p: float | None) -> str:
-    return "-" if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}"
+def score_cell(row: Row, metric: str) -> Cell:
+    """A score with its arrows, over the published one, coloured by the distance."""
+    own = plain_cell(row, metric)
+    mean, paper, spread = (row.values.get(each) for each in (metric, f"paper_{metric}", f"paper_{metric}_std"))
+    printed = "" if paper is None or spread is None else plus_minus(paper, spread, 1)
+    away = ""
+    tone: Tone = ""
+    if not row.nan and mean is not None and paper is not None and spread and not unlike_paper(row.spec):
+        away, tone = tone_of(mean, paper, spread, higher_is_better=True)
+    return Cell(own.text + arrows(row, metric), own.number, printed, tone, away=away)
 
 
-def rich_table(sheet: Sheet) -> Table:
-    """The sheet for a terminal."""
-    table = Table(title=escape(sheet.title), title_justify="left")
-    for place, name in enumerate(sheet.head):
-        table.add_column(escape(name), no_wrap=place == 0)
-    for line in sheet.lines:
-        table.add_row(*map(escape, line))
-    return table
+def arrows(row: Row, metric: str) -> str:
+    """Which way a score differs from that of the reference, where a test with seeds enough says that it does."""
+    p, above = row.values[f"p_welch_{metric}"], row.above.get(metric)
+    if p is None or above is None or row.seeds < FEWEST or row.nan:
+        return ""
+    return " " + ("↑" if above > 0 else "↓") * len(stars(p)[1:]) if stars(p) else ""
+
+
+def p_cell(p: float | None) -> Cell:
+    return Cell("-" if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}", p)
 
 
 def markdown(rows: Sequence[Row]) -> str:
     """All sheets of one table's rows as Markdown."""
     parts = [f"**{caption(rows)}.**", ""]
     for sheet in sheets_of(rows):
-        parts += [
-            sheet.title.replace("*", "\\*") + ".",
-            "",
-            "| " + " | ".join(sheet.head) + " |",
-            "|---" * len(sheet.head) + "|",
-        ]
-        parts += [
-            "| " + " | ".join(text.replace("*", "\\*").replace("\n", " ") for text in line) + " |"
-            for line in sheet.lines
-        ] + [""]
+        parts += [f"{plain(sheet.caption)}.", "", as_markdown(sheet), ""]
     return "\n".join(parts)
 
 
-def sections(tables: Sequence[Sequence[Row]]) -> dict[str, str]:
+def document_blocks(tables: Sequence[Sequence[Row]]) -> dict[str, str]:
     """The generated blocks of a document by name: `clinical-<data>`, with `-add` and `-shuffled` where it is so. Tables
     of one name that differ in something else stand one below the other.
     """

@@ -1,25 +1,91 @@
-"""The specs of the clinical experiment: what is learned from, by whom, and how often."""
+"""The specs of the clinical experiment: what is learned from, by whom, and how often.
+
+The fields of `ClinicalSettings` are options of `chebact run clinical`.
+"""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Annotated, Any, Literal, Self, get_args
 
 from chebact.lab import LabError
 from chebact.lab.clinical.baselines import BASELINES, MAJORITY
 from chebact.lab.clinical.table import Recordings
-from chebact.lab.spec import check_choice, check_count
+from chebact.lab.options import Several, Whole, about
+from chebact.lab.spec import added, check_choice, check_count, parts_of, rebuilt
+from chebact.lab.starts import PAPER, Start, check_start
 from chebact.table import ACTIVATIONS
 
-__all__ = ["BaselineCohort", "ChoiceOfFeatures", "Labels", "NetworkCohort", "Shortcut", "Trial", "trial_of"]
+__all__ = [
+    "BaselineSpec",
+    "ChoiceSpec",
+    "ClinicalSettings",
+    "FoldSettings",
+    "NetworkSettings",
+    "NetworkSpec",
+    "Trial",
+    "spec_of",
+]
 
 Shortcut = Literal["average", "add"]
 Labels = Literal["true", "shuffled"]
+NONE = "none"
+IN_FOLDS, ON_COHORT = "boruta in folds", "boruta on "  # how the features came about, as records say it
 
 
 @dataclass(frozen=True, kw_only=True)
-class Trial:
+class ModelSettings:
+    """Which models are compared."""
+
+    models: Annotated[tuple[str, ...], Several, about("1-class, and activations of the table; or the word none.")] = (
+        MAJORITY,
+        "relu",
+        "tanh",
+        "cl-extrapolate",
+    )
+    baselines: Annotated[tuple[str, ...], Several, about("Models of scikit-learn; or the word none.")] = tuple(
+        name for name in BASELINES if name != MAJORITY
+    )
+    widths: Annotated[tuple[Whole, ...], Several, about("Widths of the networks.")] = (32, 64)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FoldSettings:
+    """How often, and in what parts."""
+
+    seeds: Annotated[Whole, about("Draws of the folds.")] = 30
+    folds: Annotated[Whole, about("Parts that the subjects are split in.")] = 10
+    labels: Annotated[Labels, about("Shuffled by subject, balanced accuracy is 50 % unless there is a leak.")] = "true"
+
+
+@dataclass(frozen=True, kw_only=True)
+class NetworkSettings:
+    """How a network is built and trained."""
+
+    epochs: Annotated[Whole, about("Passes over the data.")] = 300
+    shortcut: Annotated[
+        Shortcut, about("Average a block with its input, as in the paper, or add it, as in the released code.")
+    ] = "average"
+    init: Start = added(PAPER)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChoiceSettings:
+    """How Boruta chooses features."""
+
+    trees: Annotated[Whole, about("Trees of Boruta's forest.")] = 150
+    rounds: Annotated[Whole, about("Rounds of Boruta at the most.")] = 100
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClinicalSettings(ChoiceSettings, NetworkSettings, FoldSettings, ModelSettings):
+    """What all runs of one command share, and which there are."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trial(FoldSettings):
     """The data and their folds. `digest` is that of the table with the features that were offered; `choice` says how
     those came about. With shuffled labels there is nothing to be learned, and what is found all the same is a leak.
     """
@@ -32,9 +98,6 @@ class Trial:
     positive: int
     features: int
     choice: str
-    labels: Labels = "true"
-    seeds: int = 30
-    folds: int = 10
 
     def __post_init__(self) -> None:
         check_choice("kind of labels", self.labels, get_args(Labels))
@@ -42,9 +105,9 @@ class Trial:
             check_count(what, getattr(self, what))
 
     @classmethod
-    def of(cls, table: Recordings, choice: str, *, labels: Labels, seeds: int, folds: int) -> Trial:
-        """The trial on a table."""
-        return Trial(
+    def of(cls, table: Recordings, choice: str, settings: FoldSettings, **more: Any) -> Self:
+        """The spec on a table, features chosen in this way; `more` are the fields that a trial has not."""
+        return cls(
             data=table.name,
             digest=table.digest,
             generated=table.generated,
@@ -53,9 +116,7 @@ class Trial:
             positive=table.positive,
             features=table.size[1],
             choice=choice,
-            labels=labels,
-            seeds=seeds,
-            folds=folds,
+            **{**parts_of(settings, FoldSettings), **more},
         )
 
     def folder(self, results: Path) -> Path:
@@ -63,14 +124,8 @@ class Trial:
         return results / (self.data if self.labels == "true" else f"{self.data}-shuffled")
 
 
-def trial_of(spec: Trial) -> dict[str, object]:
-    """The fields that a spec has as a trial."""
-    mine = asdict(spec)
-    return {field.name: mine[field.name] for field in fields(Trial)}
-
-
 @dataclass(frozen=True, kw_only=True)
-class BaselineCohort(Trial):
+class BaselineSpec(Trial):
     """The spec of one record: a model without widths and epochs on all seeds and folds of a trial."""
 
     model: str
@@ -90,15 +145,13 @@ class BaselineCohort(Trial):
 
 
 @dataclass(frozen=True, kw_only=True)
-class NetworkCohort(Trial):
+class NetworkSpec(NetworkSettings, Trial):
     """The spec of one record: a network of one width on all seeds and folds of a trial. The settings are the paper's
     by default.
     """
 
     model: str
     width: int
-    shortcut: Shortcut = "average"
-    epochs: int = 300
     batch_size: int = 32
     learning_rate: float = 0.01
     momentum: float = 0.9
@@ -108,6 +161,7 @@ class NetworkCohort(Trial):
         super().__post_init__()
         check_choice("model", self.model, (*ACTIVATIONS, MAJORITY))
         check_choice("shortcut", self.shortcut, get_args(Shortcut))
+        check_start(self.init, self.model)
         for what in ("width", "epochs", "batch_size"):
             check_count(what, getattr(self, what))
 
@@ -122,22 +176,20 @@ class NetworkCohort(Trial):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ChoiceOfFeatures(Trial):
+class ChoiceSpec(ChoiceSettings, Trial):
     """The spec of one record: features chosen by Boruta for the table `wanted_for`, in all folds of one seed, or once
     on another cohort (`seed` is None).
     """
 
     wanted_for: str
     seed: int | None
-    trees: int = 150
-    rounds: int = 100
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_count("trees", self.trees)
         check_count("rounds", self.rounds)
         if self.rounds < 2:
-            raise LabError("Boruta needs 2 rounds or more; got --rounds 1")
+            raise LabError("Boruta needs 2 rounds or more, got `rounds` 1")
 
     def path(self, results: Path) -> Path:
         """Where its record lies below the results folder."""
@@ -149,3 +201,10 @@ class ChoiceOfFeatures(Trial):
         """About how many seconds of one core it takes."""
         fits = self.rounds * (1 if self.seed is None else self.folds)
         return fits * self.trees * (1 + self.features / 100) * self.recordings / 407 * 6e-4
+
+
+def spec_of(plain: Mapping[str, Any]) -> Trial:
+    """The spec of a record: of features that were chosen, of a network, or of a baseline."""
+    if "wanted_for" in plain:
+        return rebuilt(ChoiceSpec, plain)
+    return rebuilt(NetworkSpec, plain) if "width" in plain else rebuilt(BaselineSpec, plain)

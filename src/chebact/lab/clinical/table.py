@@ -233,7 +233,7 @@ def labelled(
     if negative is None and len(others) != 1:
         raise DataError(
             f"{path}, column {columns.label!r}: one label beside {columns.positive!r} is wanted, but there are "
-            f"{listed(others) if others else 'none'}; say which is the other class with --negative"
+            f"{listed(others) if others else 'none'}; say which is the other class with `negative`"
         )
     classes = {**dict.fromkeys(negative or others, 0), columns.positive: 1}
     for label in classes:
@@ -271,7 +271,7 @@ def one_label_each(
         more = f" ({len(mixed) - 1} more like that)" if len(mixed) > 1 else ""
         raise DataError(
             f"{path}: subject {subject!r} has one label in row {row} and the other in row {number}{more}; "
-            "choose --two-labels keep or drop"
+            "choose `two_labels` keep or drop"
         )
     kept = [place for place, subject in enumerate(subjects) if subject not in mixed]
     note = f"{counted(len(mixed), 'subject')} with both labels"
@@ -306,7 +306,7 @@ def check_duplicates(path: Path, x: NDArray[np.float64], names: Sequence[str]) -
         shown = ", ".join(f"{one!r} and {other!r}" for one, other in pairs)
         raise DataError(
             f"{path} has the same numbers in every row of the columns {shown}; "
-            f"leave one of each out with --drop {' '.join(shlex.quote(other) for _, other in pairs)}"
+            f"leave one of each out with `drop` {' '.join(shlex.quote(other) for _, other in pairs)}"
         )
 
 
@@ -316,7 +316,7 @@ def check_deviations(path: Path, x: NDArray[np.float64], names: Sequence[str]) -
     if small:
         raise DataError(
             f"{path}: the numbers of the column {listed(small)} differ by less than {SMALLEST:g}; give them in "
-            f"another unit, or leave it out with --drop {' '.join(map(shlex.quote, small))}"
+            f"another unit, or leave it out with `drop` {' '.join(map(shlex.quote, small))}"
         )
 
 

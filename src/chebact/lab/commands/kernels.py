@@ -11,6 +11,7 @@ from rich.table import Table
 
 from chebact import kernels
 from chebact.basis import Basis
+from chebact.checks import TAILS
 from chebact.lab import LabError
 from chebact.training import fused
 
@@ -51,9 +52,16 @@ def trainer_row() -> KernelRow:
     return KernelRow(name, serves, None, available_threads(), f"Python threads, {native_lanes()} lanes")
 
 
-def show() -> None:
-    """Show every kernel and the fused trainer: whether it runs here and why not, its threads and what starts them."""
+def show(*, warm: bool = False) -> None:
+    """Show every kernel and the fused trainer: whether it runs here and why not, its threads and what starts them.
+
+    Args:
+        warm: compile the CPU kernel for float32 and all tails first, unless it is on disk already; a container does
+            that while it is built, and its first call then takes no 10 s.
+    """
     choice = _choice()
+    if warm:
+        _warm()
     rows = [*kernel_rows(), trainer_row()]
     table = Table("kernel", "serves", "runs here", "threads", "threading layer", box=box.SIMPLE_HEAD)
     for row in rows:
@@ -63,8 +71,16 @@ def show() -> None:
     console.print(table)
     for row in rows:
         if not row.runs:
-            console.print(f"{row.kernel} cannot run here: {row.why_not}.", highlight=False, markup=False)
+            console.print(f"{row.kernel}: not available, {row.why_not}", highlight=False, markup=False)
     console.print(choice, highlight=False, markup=False)
+
+
+def _warm() -> None:
+    try:
+        seconds = kernels.warm(tails=TAILS)
+    except kernels.KernelUnavailableError as error:
+        raise LabError(str(error)) from None
+    print(f"The CPU kernel is compiled and kept on disk for float32 and all tails ({seconds:.1f} s).")
 
 
 def _row(name: str) -> KernelRow:
@@ -87,7 +103,7 @@ def _gpu_row() -> KernelRow:
     reason = kernels.why_not("gpu", torch.device("cpu"))
     if reason is None:
         return KernelRow("gpu", "CPU tensors", None, 1, "Triton's interpreter")
-    return KernelRow("gpu", "GPU tensors", f"torch finds no GPU, and of CPU tensors it says: {reason}")
+    return KernelRow("gpu", "GPU tensors", "torch finds no GPU")
 
 
 def _choice() -> str:

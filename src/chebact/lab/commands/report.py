@@ -1,69 +1,200 @@
-"""The commands that write the report page and the pictures of the README."""
+"""One flow for every report: read and filter the records, show their tables, write the files asked for and the page."""
 
 from __future__ import annotations
 
+import io
+import webbrowser
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Annotated, Any
 
+from cyclopts import Parameter
 from rich.console import Console
+from rich.status import Status
 
 from chebact import __version__
 from chebact.lab import LabError
-from chebact.lab.output import check_folder, make_folder, save
-from chebact.lab.page.page import Kind, as_html, sections_of
-from chebact.lab.page.readme_pictures import readme_pictures
+from chebact.lab.options import Several
+from chebact.lab.output import check_folder, check_outputs, make_folder, save, wide_console
+from chebact.lab.page.documents import update_document
+from chebact.lab.page.page import as_html, sections_of
 from chebact.lab.page.results import Results, read_results
+from chebact.lab.page.sheet import as_csv, as_json
+from chebact.lab.store import Record
 
-__all__ = ["PAGE", "check_no_record", "everything", "pictures", "write_page"]
+__all__ = [
+    "NO_FILES",
+    "FileOptions",
+    "Files",
+    "View",
+    "check_no_record",
+    "everything",
+    "must_have",
+    "report",
+    "tell",
+    "write_files",
+]
 
 RESULTS = Path("results")
 PAGE = Path("report")
 
 
-def everything(*, results: Path = RESULTS, output: Path = PAGE) -> None:
+@dataclass(frozen=True)
+class Files:
+    """Where to write what is shown.
+
+    Parameters
+    ----------
+    markdown
+        Write the tables to this file as Markdown.
+    text
+        Write the tables to this file as plain text.
+    csv
+        Write the rows to this file as comma-separated values.
+    json
+        Write the rows to this file as JSON.
+    update
+        Documents whose marked blocks are to be filled from the records.
+    """
+
+    markdown: Path | None = None
+    text: Path | None = None
+    csv: Path | None = None
+    json: Path | None = None
+    update: Annotated[tuple[Path, ...], Several] = ()
+
+    @property
+    def paths(self) -> tuple[Path | None, ...]:
+        """The files to write."""
+        return self.markdown, self.text, self.csv, self.json
+
+
+@dataclass(frozen=True)
+class Page:
+    """Where the page goes.
+
+    Parameters
+    ----------
+    output
+        Folder of the page, index.html; without it the page goes to `report` unless another file is asked for.
+    open
+        Open the page in the browser once it is written.
+    """
+
+    output: Path | None = None
+    open: Annotated[bool, Parameter(negative=())] = False
+
+
+NO_FILES, USUAL_PAGE = Files(), Page()
+FileOptions = Annotated[Files, Parameter(name="*")]
+PageOptions = Annotated[Page, Parameter(name="*")]
+
+
+@dataclass(frozen=True)
+class View:
+    """What is shown: rows as plain data, tables on a console of that width, the blocks of documents by name, and
+    drawings for files of their own. The blocks are the tables as Markdown; `also` are blocks of documents only.
+    """
+
+    rows: Sequence[Mapping[str, Any]]
+    show: Callable[[Console], None]
+    blocks: Mapping[str, str]
+    also: Mapping[str, str] = field(default_factory=dict)
+    drawings: Mapping[Path, Callable[[], bytes]] = field(default_factory=dict)
+    width: int = 120
+    folders: tuple[Path, ...] = ()  # to make for the drawings
+
+
+def report(
+    experiment: str,
+    results: Path,
+    files: Files,
+    page: Page,
+    keep: Callable[[Record], bool],
+    view: Callable[[Sequence[Record]], View],
+) -> None:
+    """Show the records of an experiment that `keep` lets pass; the page is written unless another file is asked for."""
+    check_no_record(results, *files.paths)
+    check_outputs(files=files.paths, folders=(page.output,), documents=files.update)
+    found = read_results(results)
+    records = [record for record in found.of(experiment) if keep(record)]
+    if not records:
+        raise LabError(
+            f"no {experiment} records below {results} are of that kind: `chebact run {experiment}` makes some"
+        )
+    shown = view(records)
+    wrote = write_files(shown, files)
+    if page != USUAL_PAGE or not wrote:
+        write_page((experiment,), replace(found, records=records), page)
+
+
+def write_files(view: View, files: Files) -> bool:
+    """Show the tables and write every file that is asked for; whether there was one."""
+    view.show(wide_console(view.width))
+    contents: list[tuple[Path | None, Callable[[], str]]] = [
+        (files.text, lambda: as_text(view)),
+        (files.markdown, lambda: "\n".join(view.blocks.values())),
+        (files.csv, lambda: as_csv(view.rows)),
+        (files.json, lambda: as_json(view.rows)),
+    ]
+    for path, content in contents:
+        if path is not None:
+            save(path, content().encode())
+    for folder in view.folders:
+        make_folder(folder, "--output")
+    for path, draw in view.drawings.items():
+        save(path, draw())
+    for document in files.update:
+        update_document(document, {**view.also, **view.blocks})
+    return bool(files != NO_FILES or view.drawings)
+
+
+def as_text(view: View) -> str:
+    """What is shown, as plain text."""
+    text = io.StringIO()
+    view.show(Console(file=text, width=view.width))
+    return text.getvalue()
+
+
+def everything(*, results: Path = RESULTS, page: PageOptions = USUAL_PAGE) -> None:
     """Write the page of all experiments; what was not run yet is said there.
 
     Parameters
     ----------
     results
         Folder of the records of all experiments.
-    output
-        Folder to write index.html into.
     """
-    check_folder(output, "--output")
-    write_page("all", read_results(results), output)
+    check_folder(page.output or PAGE, "--output")
+    write_page(None, read_results(results), page)
 
 
-def pictures(*, results: Path = RESULTS, output: Path = Path("docs/images")) -> None:
-    """Draw the pictures of the README from the records.
-
-    Parameters
-    ----------
-    results
-        Folder of the records.
-    output
-        Folder to write the SVG files into.
-    """
-    must_have("matplotlib")
-    check_folder(output, "--output")
-    drawn = readme_pictures(read_results(results))
-    make_folder(output, "--output")
-    for name, content in drawn.items():
-        save(output / name, content)
-        tell(f"{output / name}")
-
-
-def write_page(kind: Kind, results: Results, output: Path) -> None:
-    """Write the page into a folder, whole or not at all, and say where it is."""
+def write_page(experiments: Sequence[str] | None, results: Results, page: Page) -> None:
+    """Write the page of these experiments, or of all, into a folder and say where it is."""
+    output = page.output or PAGE
     if not results.records:
         raise LabError(f"there are no records below {results.folder}: run an experiment first (`chebact run --help`)")
     check_folder(output, "--output")
     must_have("jinja2", "matplotlib")
     foot = f"Made by chebact {__version__} from the {len(results.records):,} records below {results.folder}."
-    page = as_html(sections_of(results, kind), foot).encode()
+    console = Console(stderr=True)
+    with console.status("drawing") as status:
+        sections = sections_of(results, experiments, lambda title: tell_drawing(title, console, status))
+    content = as_html(sections, foot).encode()
     make_folder(output, "--output")
-    save(output / "index.html", page)
-    tell(f"the page: {output / 'index.html'} ({len(page) / 1e6:.1f} MB)")
+    save(output / "index.html", content)
+    tell(f"the page: {output / 'index.html'} ({len(content) / 1e6:.1f} MB)")
+    if page.open and not webbrowser.open((output / "index.html").resolve().as_uri()):
+        tell("no browser could be started here: open that file in one")
+
+
+def tell_drawing(title: str, console: Console, status: Status) -> None:
+    """Say what is drawn next: in a line that changes, or one line each where the output is no terminal."""
+    if console.is_terminal:
+        status.update(f"drawing: {title}")
+    else:
+        tell(f"drawing: {title}")
 
 
 def check_no_record(results: Path, *paths: Path | None) -> None:
@@ -81,4 +212,5 @@ def must_have(*packages: str) -> None:
 
 
 def tell(sentence: str) -> None:
+    """Say something on the error stream."""
     Console(stderr=True).print(sentence, highlight=False, markup=False, soft_wrap=True)

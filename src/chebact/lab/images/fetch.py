@@ -117,8 +117,8 @@ def fetch_images(dataset: str, folder: Path, source: str | None = None, tell: Te
             reasons.append(f"{name}: {error}" if source is None else str(error))
         except OSError as error:
             raise DataError(f"cannot write below {folder / dataset}: {error.strerror or error}") from error
-    others = [f"--from {each}" for each in ("official", own) if source is not None and each != source]
-    raise DataError(f"{'; '.join(reasons)}: try {', '.join([*others, 'a folder of yours with --from FOLDER'])}")
+    others = [f"`source` {each}" for each in ("official", own) if source is not None and each != source]
+    raise DataError(f"{'; '.join(reasons)}: try {', '.join([*others, 'a folder of yours with `source` FOLDER'])}")
 
 
 def missing_files(dataset: str, folder: Path) -> list[str]:

@@ -95,7 +95,7 @@ def read_stored(dataset: str, name: str, folder: Path) -> bytes:
     try:
         content = FILES[dataset][name].read(path)
     except FileNotFoundError:
-        raise DataError(f"there is no {path}: {fetch}, or name another folder with --data") from None
+        raise DataError(f"there is no {path}: {fetch}, or name another with `folder`") from None
     except OSError as error:
         raise DataError(f"cannot read {path}: {error.strerror}") from error
     reason = FILES[dataset][name].why_not(content)

@@ -1,69 +1,101 @@
-"""The image results for people: as text for the terminal and as Markdown for the documents."""
+"""The image results for people: one row per record, as a sheet for every medium."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rich.table import Table
-
+from chebact.lab.images.published import EPOCHS
 from chebact.lab.images.rows import ImageRow
 from chebact.lab.images.sets import IMAGE_DATASETS
+from chebact.lab.page.comparison import tone_of
+from chebact.lab.page.sheet import Cell, Head, Sheet, as_markdown, plus_minus
 from chebact.table import ACTIVATIONS
 
-__all__ = ["CAPTION", "as_markdown", "as_table"]
+__all__ = ["CAPTION", "is_comparable", "label_of", "markdown", "place_of", "sheet_of", "title_of"]
 
-HEADS = ("set", "activation", "epochs", "seeds", "test accuracy, %", "H", "p", "s an epoch", "paper, 100 epochs, %")
+HEADS = (
+    Head("set"),
+    Head("activation"),
+    Head("epochs", right=True),
+    Head("seeds", right=True),
+    Head("test accuracy, %", right=True),
+    Head("H", right=True, tip="statistic of the Kruskal-Wallis test"),
+    Head("p", right=True, tip="p-value of the Kruskal-Wallis test"),
+    Head("s/epoch", right=True, tip="median seconds of a training epoch"),
+    Head("paper, %", right=True),
+    Head("differs from the paper in"),
+)
 CAPTION = (
-    "Final test accuracy, mean ± deviation over the seeds; H and p of the Kruskal-Wallis test against ReLU with the "
-    "same settings; median time of a training epoch where the record was made"
+    "Final test accuracy, mean ± standard deviation over the seeds. H and p: Kruskal-Wallis test against ReLU with the "
+    "same settings. s/epoch: median time of a training epoch on the machine of the record. The paper's figures are of "
+    f"{EPOCHS} epochs and 3 seeds; a run with other settings is not compared with them"
 )
 
 
-def cells(row: ImageRow) -> list[str]:
-    """What a row says under each head."""
-    title = IMAGE_DATASETS[row.dataset].title
+def title_of(activation: str) -> str:
+    """The name of an activation as the paper writes it."""
+    return ACTIVATIONS[activation].label if activation in ACTIVATIONS else activation
+
+
+def place_of(row: ImageRow) -> str:
+    """The set that a row is of, and how much of it."""
     part = "" if row.subset is None else f", first {row.subset:,}"
     team = "" if row.processes == 1 else f", {row.processes} processes"
-    known = ACTIVATIONS.get(row.activation)
-    label = known.label if known is not None else row.activation
-    return [
-        f"{title}{part}{team}" + (f", {row.training}" if row.training else ""),
-        label + (f", {row.shapes}" if row.shapes else ""),
-        str(row.epochs),
-        str(row.seeds),
-        ours(row),
-        "-" if row.h is None else f"{row.h:.2f}",
-        "-" if row.p is None else f"{row.p:.2f}",
-        f"{row.seconds:.1f}",
-        theirs(row),
-    ]
+    return f"{IMAGE_DATASETS[row.dataset].title}{part}{team}"
 
 
-def ours(row: ImageRow) -> str:
+def label_of(row: ImageRow) -> str:
+    """The activation of a row."""
+    return title_of(row.activation)
+
+
+def cells(row: ImageRow) -> tuple[Cell, ...]:
+    """What a row says under each head."""
+    return (
+        Cell(place_of(row), row.dataset),
+        Cell(label_of(row), label_of(row)),
+        Cell(str(row.epochs), row.epochs),
+        Cell(str(row.seeds), row.seeds),
+        accuracy_cell(row),
+        Cell("-" if row.h is None else f"{row.h:.2f}", row.h),
+        Cell("-" if row.p is None else f"{row.p:.2f}", row.p),
+        Cell(f"{row.seconds:.1f}", row.seconds),
+        paper_cell(row),
+        Cell(row.unlike or "-", row.unlike or None),
+    )
+
+
+def is_comparable(row: ImageRow) -> bool:
+    """Whether a row is of a run like a published one, so that the two can be compared."""
+    return row.paper_mean is not None and not row.unlike
+
+
+def accuracy_cell(row: ImageRow) -> Cell:
+    """The accuracy, coloured by its distance from the published one where the two are of like runs."""
     failed = f" ({row.nan}/{row.seeds} NaN)" if row.nan else ""
-    return ("-" if row.mean is None else plus_minus(row.mean, row.std)) + failed
+    text = ("-" if row.mean is None else plus_minus(row.mean, row.std, 2)) + failed
+    if not is_comparable(row) or row.paper_mean is None or not row.paper_std:
+        return Cell(text, row.mean)
+    if row.mean is None or row.nan > row.seeds / 2:
+        return Cell(text, row.mean, tone="far")
+    away, tone = tone_of(row.mean, row.paper_mean, row.paper_std, higher_is_better=True)
+    if row.nan:
+        tone = "far" if tone == "far" else "worse"
+    return Cell(text, row.mean, tone=tone, away=away)
 
 
-def theirs(row: ImageRow) -> str:
+def paper_cell(row: ImageRow) -> Cell:
     if row.paper_mean is None:
-        return "-"
-    return f"{plus_minus(row.paper_mean, row.paper_std)}, p {row.paper_p:.2f}"
+        return Cell("-")
+    return Cell(f"{plus_minus(row.paper_mean, row.paper_std, 2)}, p {row.paper_p:.2f}", row.paper_mean)
 
 
-def plus_minus(mean: float, std: float | None) -> str:
-    return f"{mean:.2f}" + ("" if std is None else f" ± {std:.2f}")
+def sheet_of(rows: Sequence[ImageRow]) -> Sheet:
+    """All rows as one table."""
+    toned = any(is_comparable(row) for row in rows)
+    return Sheet("accuracies", f"{CAPTION}.", HEADS, tuple(map(cells, rows)), toned)
 
 
-def as_table(rows: Sequence[ImageRow]) -> Table:
-    """A rich table of all rows."""
-    table = Table(*HEADS)
-    for row in rows:
-        table.add_row(*cells(row))
-    return table
-
-
-def as_markdown(rows: Sequence[ImageRow]) -> str:
+def markdown(rows: Sequence[ImageRow]) -> str:
     """A Markdown table of all rows, with a caption."""
-    lines = [f"{CAPTION}.", "", "| " + " | ".join(HEADS) + " |", "|---" * len(HEADS) + "|"]
-    lines += ["| " + " | ".join(cells(row)) + " |" for row in rows]
-    return "\n".join(lines) + "\n"
+    return f"{CAPTION}.\n\n{as_markdown(sheet_of(rows))}\n"

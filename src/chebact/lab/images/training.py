@@ -9,9 +9,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -19,39 +19,29 @@ from torch.nn.functional import cross_entropy
 from torch.optim import SGD
 from torch.optim.lr_scheduler import LRScheduler
 
+from chebact.lab.checkpoint import (
+    CheckpointError,
+    checkpoints,
+    load_checkpoint,
+    position_of,
+    save_checkpoint,
+)
 from chebact.lab.images.augment import as_input, draw_moves, moved, with_border
-from chebact.lab.images.checkpoint import CheckpointError, checkpoints, load_checkpoint, save_checkpoint
+from chebact.lab.images.checkpoint_state import why_not_of
 from chebact.lab.images.ddp import ALONE, Team
 from chebact.lab.images.network import ShakeShakeResNet
 from chebact.lab.images.sets import ImageDataset, ImageSet
+from chebact.lab.images.spec import ImageSettings
 from chebact.training.memory import frozen_garbage
 from chebact.training.replicas import cosine_by_epoch
 
-__all__ = ["BatchError", "Epoch", "ImageSettings", "ImageTraining", "evaluate_images"]
+__all__ = ["BatchError", "Epoch", "ImageTraining", "evaluate_images"]
 
 GENERATORS = ("order", "moves", "shake")
 
 
 class BatchError(ValueError):
     """Sizes of data, batches and team that do not go together."""
-
-
-@dataclass(frozen=True)
-class ImageSettings:
-    """How to train; the paper's choices by default. `batch_size` is that of all processes together.
-
-    The step size falls along a cosine to zero, after every epoch as in the paper, or after every step: that is for
-    short trainings, whose last epoch would otherwise still be one of long steps (the second of two has half the size).
-    """
-
-    epochs: int = 100
-    batch_size: int = 128
-    learning_rate: float = 0.1
-    momentum: float = 0.9
-    weight_decay: float = 1e-4
-    cosine: Literal["epoch", "step"] = "epoch"
-    precision: Literal["float32", "bfloat16"] = "float32"
-    channels_last: bool = True
 
 
 @dataclass(frozen=True)
@@ -78,6 +68,7 @@ class ImageTraining:
 
     >>> from chebact.lab.images.sets import IMAGE_DATASETS, load_images
     >>> from chebact.lab.images.network import ShakeShakeResNet
+    >>> from chebact.lab.images.spec import ImageSettings
     >>> network = ShakeShakeResNet(1, widths=(4, 4, 8, 8), blocks=1)
     >>> drawn = {name: torch.Generator().manual_seed(0) for name in GENERATORS}
     >>> data = [load_images("digits", part).head(64) for part in ("train", "test")]
@@ -222,37 +213,48 @@ class ImageTraining:
 
     def write(self, states: list[Any]) -> None:
         """Write a checkpoint with the states of all processes' generators."""
-        state = {
+        assert self.folder is not None
+        save_checkpoint(self.folder, len(self.history), self.state(states), self.identity)
+
+    def state(self, generators: list[Any]) -> dict[str, Any]:
+        """All that a checkpoint holds of this training as it stands."""
+        return {
             "network": self.network.state_dict(),
             "optimizer": self.optimizer.state_dict(),
             "schedule": self.schedule.state_dict(),
-            "generators": states,
+            "generators": generators,
             "history": [asdict(epoch) for epoch in self.history],
         }
-        assert self.folder is not None
-        save_checkpoint(self.folder, len(self.history), state, self.identity)
 
     def resume_(self) -> None:
         """Take up the newest checkpoint, where there is one."""
-        state = None if self.history or self.folder is None else self.team.told(self.newest)
+        if self.history or self.folder is None:
+            return
+        own = self.state(self.team.gathered({name: each.get_state() for name, each in self.generators.items()}))
+        state = self.team.told(lambda: self.newest(own))
         if state is None:
             return
-        try:
-            self.network.load_state_dict(state["network"])
-        except RuntimeError as error:
-            raise CheckpointError(
-                f"the newest checkpoint in {self.folder} is of another network: choose another folder"
-            ) from error
+        self.network.load_state_dict(state["network"])
         self.optimizer.load_state_dict(state["optimizer"])
         self.schedule.load_state_dict(state["schedule"])
         for name, each in self.generators.items():
             each.set_state(state["generators"][self.team.rank][name])
         self.history = [Epoch(**epoch) for epoch in state["history"]]
 
-    def newest(self) -> dict[str, Any] | None:
-        """The state in the newest checkpoint, or None where there is none."""
+    def newest(self, own: Mapping[str, Any]) -> dict[str, Any] | None:
+        """The state in the newest checkpoint, held against that of this training; None where there is none."""
         there = checkpoints(self.folder) if self.folder is not None else []
-        return load_checkpoint(there[-1], self.identity) if there else None
+        if not there:
+            return None
+        state = load_checkpoint(there[-1], self.identity)
+        names, weights = [field.name for field in fields(Epoch)], list(self.network.parameters())
+        reason = why_not_of(state, own, weights, names, position_of(there[-1]))
+        if reason is not None:
+            raise CheckpointError(
+                f"{there[-1]} does not fit this training ({reason}): remove it to go on from the one before, or choose "
+                "another folder with --output"
+            )
+        return state
 
 
 @torch.no_grad()

@@ -11,12 +11,12 @@ import torch
 from chebact.functional import chebyshev_lagrange
 from chebact.lab.page.document import Key, Panel
 from chebact.lab.page.theme import LIGHT, as_panel, canvas
-from chebact.nodes import nodes
+from chebact.node_positions import nodes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["SHAPE_KEYS", "Shape", "draw_shape", "shape_panel", "shapes_in"]
+__all__ = ["SHAPE_KEYS", "Shape", "draw_shape", "shape_panel"]
 
 SIZE = (258, 178)
 MARGINS = (38, 8, 24, 26)
@@ -46,6 +46,7 @@ class Shape:
     interval: tuple[float, float] = (-1.0, 1.0)
     inputs: Mapping[str, Any] | None = None
     curve: Sequence[float] | None = None
+    colour: str = "learned"
 
     def drawn(self) -> tuple[torch.Tensor, torch.Tensor]:
         """Places and heights of the line to draw."""
@@ -58,24 +59,6 @@ class Shape:
         row = torch.tensor([list(self.values)], dtype=torch.float64)
         choices = {"tails": self.tails, "regression_nodes": self.regression_nodes, "interval": self.interval}
         return x, chebyshev_lagrange(x.unsqueeze(1), row, **choices).squeeze(1)  # type: ignore[arg-type]
-
-
-def shapes_in(kept: Mapping[str, Any], *, before: bool = False) -> list[list[Shape]]:
-    """The kept channels of a synthetic record's `activations`, one list a layer; `before` training without inputs."""
-    build = {name: kept[name] for name in ("degree", "tails", "regression_nodes")}
-    build["interval"] = tuple(kept["interval"])
-    found = []
-    for index, layer in enumerate(kept["layers"]):
-        title = "last σ" if layer["layer"] == "last_activation" else f"σ {index + 1}"
-        rows = layer["start"] if before else layer["values"]
-        inputs = [None] * len(rows) if before else layer["inputs"]
-        found.append(
-            [
-                Shape(f"{title}, channel {channel + 1}", values, inputs=seen, **build)
-                for channel, (values, seen) in enumerate(zip(rows, inputs, strict=True))
-            ]
-        )
-    return found
 
 
 def shape_panel(shape: Shape, name: str, *, size: tuple[int, int] = SIZE) -> Panel:
@@ -94,8 +77,8 @@ def draw_shape(axes: Axes, shape: Shape) -> None:
         axes.axvspan(low, left, color=LIGHT["shade"], lw=0, zorder=0)
         axes.axvspan(right, high, color=LIGHT["shade"], lw=0, zorder=0)
         places = nodes(shape.degree, interval=shape.interval)
-        axes.plot(places.numpy(), list(shape.values), "o", ms=4.4, color=LIGHT["learned"], zorder=4)
-    axes.plot(x.numpy(), y.numpy(), color=LIGHT["learned"], lw=2, zorder=3)
+        axes.plot(places.numpy(), list(shape.values), "o", ms=4.4, color=LIGHT[shape.colour], zorder=4)
+    axes.plot(x.numpy(), y.numpy(), color=LIGHT[shape.colour], lw=2, zorder=3)
     frame(axes, float(y.min()), float(y.max()), (low, high))
     if shape.inputs is not None:
         draw_inputs(axes, shape.inputs)

@@ -5,49 +5,46 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from chebact.lab.bench.machine import told
-from chebact.lab.page.document import Block, Cell, Missing, Section, Table, Words
+from chebact.lab.experiments import Experiment
+from chebact.lab.page.document import Block, Missing, Section
 from chebact.lab.page.results import Results
+from chebact.lab.page.sheet import Cell, Head, Sheet
 from chebact.lab.store import Record
 
 __all__ = ["overview_section"]
 
-TITLES = {"synthetic": "Synthetic functions", "clinical": "Voice recordings", "images": "Images"}
 
-
-def overview_section(results: Results, experiments: Sequence[str]) -> Section:
-    """One row an experiment, then the machines."""
-    there = {name: results.of(name) for name in experiments}
+def overview_section(results: Results, experiments: Sequence[Experiment]) -> Section:
+    """One row per experiment, then the machines."""
+    there = {row: results.of(row.name) for row in experiments}
     blocks: list[Block] = []
     if any(there.values()):
-        rows = tuple(experiment_row(name, records) for name, records in there.items() if records)
-        heads = ("experiment", "records", "trainings", "hours of work", "from", "to")
-        blocks.append(
-            Table("runs-table", "What was run: every number on this page comes from these records.", heads, rows)
-        )
+        rows = tuple(experiment_row(row.title, records) for row, records in there.items() if records)
+        counts = (Head(head, right=True) for head in ("records", "trainings", "hours of work"))
+        heads = (Head("experiment"), *counts, Head("from"), Head("to"))
+        caption = "What was run: every number on this page comes from these records."
+        blocks.append(Sheet("runs-table", caption, heads, rows))
         blocks.append(machines([record for records in there.values() for record in records]))
     blocks += [
-        Missing(f"{TITLES.get(name, name)}: not run yet, or not in {results.folder}.", f"chebact run {name}")
-        for name, records in there.items()
+        Missing(f"{row.title}: not run yet, or not in {results.folder}.", f"chebact run {row.name}")
+        for row, records in there.items()
         if not records
     ]
-    if results.cost is not None:
-        blocks.append(Words((f"Times of single operations were measured on {told(results.cost[1])}.",)))
     return Section("runs", "What was run", tuple(blocks))
 
 
-def experiment_row(name: str, records: Sequence[Record]) -> tuple[Cell, ...]:
+def experiment_row(title: str, records: Sequence[Record]) -> tuple[Cell, ...]:
     trainings = sum(trainings_of(record) for record in records)
     hours = seconds_of(records) / 3600
     dates = sorted(str(record.run["created"]) for record in records if record.run.get("created"))
     first, last = (dates[0], dates[-1]) if dates else ("", "")
     return (
-        Cell(TITLES.get(name, name)),
-        Cell(f"{len(records):,}", sort=len(records)),
-        Cell(f"{trainings:,}", sort=trainings),
-        Cell(f"{hours:.2f}", sort=hours),
-        Cell(first[:16].replace("T", " "), sort=first),
-        Cell(last[:16].replace("T", " "), sort=last),
+        Cell(title),
+        Cell(f"{len(records):,}", len(records)),
+        Cell(f"{trainings:,}", trainings),
+        Cell(f"{hours:.2f}", hours),
+        Cell(first[:16].replace("T", " "), first),
+        Cell(last[:16].replace("T", " "), last),
     )
 
 
@@ -62,9 +59,12 @@ def trainings_of(record: Record) -> int:
 def seconds_of(records: Sequence[Record]) -> float:
     """The time spent, that of records which were trained together counted once."""
     spent = {
-        (record.experiment, record.spec.get("model"), record.run.get("created"), str(record.run.get("seconds"))): total(
-            record.run.get("seconds")
-        )
+        (
+            record.experiment,
+            str(record.spec.get("model")),
+            record.run.get("created"),
+            str(record.run.get("seconds")),
+        ): total(record.run.get("seconds"))
         for record in records
     }
     return sum(spent.values())
@@ -75,18 +75,18 @@ def total(seconds: Any) -> float:
     return sum(total(each) for each in seconds) if isinstance(seconds, list) else float(seconds or 0.0)
 
 
-def machines(records: Sequence[Record]) -> Table:
+def machines(records: Sequence[Record]) -> Sheet:
     """The different machines, versions and commits, with how many records each made."""
     counts: dict[tuple[str, ...], int] = {}
     for record in records:
         setting = environment_of(record)
         counts[setting] = counts.get(setting, 0) + 1
     rows = tuple(
-        (Cell(setting[0]), *(Cell(word, sort=word) for word in setting[1:]), Cell(str(count), sort=count))
+        (Cell(setting[0]), *(Cell(word, word) for word in setting[1:]), Cell(str(count), count))
         for setting, count in counts.items()
     )
-    heads = ("host", "processor", "threads", "kernel", "versions", "commit", "records")
-    return Table("machines-table", "On what it was run.", heads, rows)
+    heads = (*map(Head, ("host", "processor", "threads", "kernel", "versions", "commit")), Head("records", right=True))
+    return Sheet("machines-table", "On what it was run.", heads, rows)
 
 
 def environment_of(record: Record) -> tuple[str, ...]:

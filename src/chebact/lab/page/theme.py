@@ -11,15 +11,28 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from html import escape
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from chebact.lab import LabError
 from chebact.lab.page.document import Panel
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["DARK", "LIGHT", "PAGE_DARK", "PAGE_LIGHT", "as_file", "as_panel", "canvas", "sheet"]
+__all__ = [
+    "DARK",
+    "LIGHT",
+    "PAGE_DARK",
+    "PAGE_LIGHT",
+    "as_file",
+    "as_image",
+    "as_panel",
+    "canvas",
+    "grid",
+    "image_kind",
+]
 
 LIGHT = {
     "paper": "#fdfdfb",
@@ -99,14 +112,15 @@ def canvas(width: int, height: int, *, margins: tuple[int, int, int, int] = (40,
 
 
 @contextmanager
-def sheet(width: int, height: int, rows: int, columns: int) -> Iterator[tuple[Figure, list[list[Axes]]]]:
-    """A grid of axes on one figure of so many pixels, for a file of its own."""
+def grid(width: int, height: int, rows: int, columns: int) -> Iterator[tuple[Figure, list[list[Axes]]]]:
+    """Rows and columns of axes on one figure of so many pixels, for a file of its own."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
     with rc_context(settings()):
         figure = Figure(figsize=(width / DPI, height / DPI), dpi=DPI)
-        figure.subplots_adjust(0.05, 0.08, 0.985, 0.92, wspace=0.26, hspace=0.38)
+        ends = (46 / width, 32 / height, 1 - 13.8 / width, 1 - 32 / height)
+        figure.subplots_adjust(*ends, wspace=0.26, hspace=0.38)
         yield figure, figure.subplots(rows, columns, squeeze=False).tolist()
 
 
@@ -168,6 +182,24 @@ def as_file(figure: Figure, name: str, colours: dict[str, str]) -> bytes:
     for colour, code in colours.items():
         text = text.replace(f"@{colour}@", code)
     return text.encode()
+
+
+def image_kind(path: Path) -> str:
+    """`png` or `svg`, by the ending of the name; a LabError for any other."""
+    kind = path.suffix.lower().removeprefix(".")
+    if kind not in ("png", "svg"):
+        raise LabError(f"the file of a figure must end in .png or .svg, got {path.name!r}")
+    return kind
+
+
+def as_image(figure: Figure, kind: str) -> bytes:
+    """The figure as the content of a `png` or `svg` file in the light colours."""
+    if kind == "svg":
+        return as_file(figure, "chebact", LIGHT)
+    figure.patch.set(facecolor=LIGHT["paper"], alpha=1)
+    content = io.BytesIO()
+    figure.savefig(content, format=kind, dpi=2 * DPI)
+    return content.getvalue()
 
 
 def saved(figure: Figure, name: str, fonts: str) -> str:

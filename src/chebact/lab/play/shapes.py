@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import math
-import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +19,7 @@ from chebact.checks import FLOATS, interval_of, regression_nodes_of
 from chebact.checks import tails_of as tails_kind
 from chebact.lab import LabError
 from chebact.lab.captures import inputs_of, tails_of
-from chebact.lab.images.checkpoint import CheckpointError, is_checkpoint, read_checkpoint
+from chebact.lab.checkpoint import CheckpointError, has_compressed_parts, is_checkpoint, read_checkpoint
 from chebact.lab.store import Record, read_record
 
 __all__ = ["MOST_DEGREE", "Shapes", "shapes_in_model", "shapes_in_record"]
@@ -69,9 +68,9 @@ class Shapes:
 def shapes_in_record(path: Path) -> list[Shapes]:
     """The activations that a record keeps: each layer as it was after training, then as it was before."""
     record = read_record(path)
-    if "captures" in record.results and tails_of(record.spec["activation"]) is not None:
+    if record.experiment == "images" and tails_of(record.spec["activation"]) is not None:
         return shapes_in_captures(path, record)
-    if "activations" not in record.results:
+    if record.experiment != "synthetic" or "activations" not in record.results:
         raise LabError(
             f"{path} keeps no learned activations: records of networks that learn them do, made by `chebact run`"
         )
@@ -128,7 +127,9 @@ def shapes_in_model(path: Path) -> list[Shapes]:
     if found and not shown:
         raise LabError(f"{path} holds activations of degree above {MOST_DEGREE} only, which the playground cannot show")
     if not shapes:
-        raise LabError(f"{path} holds no learned activations: no module of chebact, and no tensor named `values`")
+        raise LabError(
+            f"{path} holds no learned activations: no module of chebact, and no finite dense tensor `heights`"
+        )
     return shapes
 
 
@@ -139,7 +140,8 @@ def loaded(path: Path) -> Any:
     try:
         if is_checkpoint(path):
             return read_checkpoint(path)["state"]
-        check_stored(path)
+        if has_compressed_parts(path):
+            raise LabError(f"{path} has compressed parts, which torch.save does not write: save the model anew")
         unknown = torch.serialization.get_unsafe_globals_in_checkpoint(path)
         classes = {name: allowed(name) for name in unknown}
         strange = sorted(name for name, found in classes.items() if found is None)
@@ -158,14 +160,6 @@ def loaded(path: Path) -> Any:
         raise LabError(f"cannot read {path}: {error.strerror}") from error
     except Exception as error:  # a file of any content raises anything
         raise LabError(f"{path} is not a file that torch.save wrote, or not a whole one") from error
-
-
-def check_stored(path: Path) -> None:
-    """A LabError for a zip file with compressed parts: torch.save writes none, and a few bytes may claim gigabytes."""
-    if zipfile.is_zipfile(path):
-        with zipfile.ZipFile(path) as archive:
-            if any(part.compress_type != zipfile.ZIP_STORED for part in archive.infolist()):
-                raise LabError(f"{path} has compressed parts, which torch.save does not write: save the model anew")
 
 
 def allowed(name: str) -> Any:

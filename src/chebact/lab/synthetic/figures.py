@@ -8,51 +8,30 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from chebact.lab.page.axes import draw_interval, few_ticks, limit_log, name_rows, plain_log
+from chebact.lab.page.colours import look_of
 from chebact.lab.page.document import Key, Panel
+from chebact.lab.page.learned import Shape
 from chebact.lab.page.theme import LIGHT, as_panel, canvas
 from chebact.lab.spec import stream
 from chebact.lab.stats import summarize
 from chebact.lab.store import Record
-from chebact.lab.synthetic.published import published
+from chebact.lab.synthetic.published import SEEDS, published
 from chebact.lab.synthetic.recipes import DATASETS, RecipeForm, plotted_slice
 from chebact.networks.residual_mlp import ARCHITECTURES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["CURVE_KEYS", "INTERVAL_KEYS", "SLICE_KEYS", "curve_panel", "interval_panel", "slice_panel"]
+__all__ = ["NOISE_KEYS", "curve_panel", "interval_panel", "shapes_in", "slice_panel"]
 
 SLICE_SIZE = (258, 178)
-INTERVAL_SIZE = (346, 296)
-CURVE_SIZE = (346, 236)
+INTERVAL_SIZE = (300, 300)
+CURVE_SIZE = (300, 220)
 
-SLICE_KEYS = (
-    Key("dot", "faint", "the noise, drawn around the truth"),
-    Key("dash", "ink", "truth"),
-    Key("line", "other", "tanh or ReLU"),
-    Key("line", "learned", "CL-extrapolate"),
-)
-INTERVAL_KEYS = (
-    Key("dot", "faint", "one seed"),
-    Key("line", "learned", "our mean ± deviation"),
-    Key("diamond", "other", "published mean ± deviation"),
-)
-STYLES: dict[str, tuple[str, str]] = {
-    "relu": ("other", "-"),
-    "relu-2x-depth": ("other", "--"),
-    "relu-2x-layers": ("other", ":"),
-    "tanh": ("fifth", "-"),
-    "cubic": ("faint", "-"),
-    "cl": ("faint", "--"),
-    "wcp": ("faint", ":"),
-    "pcs-cl": ("third", "-"),
-    "tanh-cl": ("fourth", "-"),
-    "cl-regression": ("second", "-"),
-    "cl-extrapolate": ("learned", "-"),
-}
-CURVE_KEYS = tuple(
-    Key("dash" if dash != "-" else "line", colour, ARCHITECTURES[model].title + (" (dotted)" if dash == ":" else ""))
-    for model, (colour, dash) in STYLES.items()
+NOISE_KEYS = (
+    Key("dot", "faint", "training noise, drawn around the true function"),
+    Key("dash", "ink", "true function"),
 )
 
 
@@ -65,7 +44,7 @@ def slice_panel(record: Record, name: str) -> Panel:
     """What seed 0 predicts along x0 with the other inputs at 0.5, the truth, and points with that much noise."""
     spec = record.spec
     recipe, model = DATASETS[spec["dataset"]], ARCHITECTURES[spec["model"]].title
-    colour = "learned" if spec["model"].startswith("cl") else "other"
+    colour, _ = look_of(spec["model"])
     predicted, rmse = record.results["slice"], record.results["seeds"][0]["rmse"]
     with canvas(*SLICE_SIZE, margins=(38, 12, 26, 26)) as axes:
         x, truth, noisy = noisy_slice(spec["dataset"], spec["recipes"], spec["noise"], len(predicted))
@@ -73,7 +52,7 @@ def slice_panel(record: Record, name: str) -> Panel:
         axes.plot(x, truth, color=LIGHT["ink"], lw=1, ls=(0, (4, 2)), zorder=4)
         if rmse is not None:
             axes.plot(x, predicted, color=LIGHT[colour], lw=2, zorder=3)
-        said = "seed 0 turned NaN" if rmse is None else f"RMSE {number(rmse)}"
+        said = "seed 0 diverged" if rmse is None else f"RMSE {number(rmse)}"
         axes.set_title(f"{recipe.title}, {model}")
         axes.set_title(said.removeprefix("RMSE "), loc="right", fontweight="normal", fontsize=10, color=LIGHT["muted"])
         axes.set_xlim(-1, 1)
@@ -97,64 +76,42 @@ def noisy_slice(
 
 
 def interval_panel(records: Sequence[Record], dataset: str, noise: float, name: str) -> Panel:
-    """A row a model: its seeds, mean and deviation, and the published mean and deviation below."""
+    """A row per model: its seeds, mean and deviation, and the published mean and deviation below."""
     rows = {record.spec["model"]: record for record in records}
     models = [model for model in ARCHITECTURES if model in rows]
-    with canvas(*INTERVAL_SIZE, margins=(102, 52, 32, 26)) as axes:
+    with canvas(*INTERVAL_SIZE, margins=(98, 50, 32, 26)) as axes:
         axes.set_xscale("log")
-        shown = [draw_interval(axes, rows[model], place) for place, model in enumerate(models)]
-        axes.set_yticks(range(len(models)), [ARCHITECTURES[model].title for model in models])
-        axes.set_ylim(len(models) - 0.4, -0.6)
+        limit_log(axes, [value for model in models for value in values_of(rows[model])])
+        for place, model in enumerate(models):
+            values, published = seeds_of(rows[model]), printed(rows[model])
+            ours = summarize(values)
+            own = None if ours.mean is None else (ours.mean, ours.std or 0.0)
+            draw_interval(axes, place, values, own, published, look_of(model)[0])
+            say_nan(axes, rows[model], place)
+        name_rows(axes, [ARCHITECTURES[model].title for model in models])
         axes.set_title(DATASETS[dataset].title)
         axes.set_xlabel("RMSE on test points without noise")
-        axes.tick_params(axis="y", length=0, labelcolor=LIGHT["ink"])
-        axes.grid(axis="x")
-        limit_log(axes, [value for values in shown for value in values])
-        for place, model in enumerate(models):
-            say_nan(axes, rows[model], place)
     alt = f"RMSE on {DATASETS[dataset].title} at noise {noise:g}: " + "; ".join(
         interval_said(rows[model]) for model in models
     )
     return as_panel(axes, name, alt)
 
 
-def draw_interval(axes: Axes, record: Record, place: int) -> list[float]:
-    """Draw one row; the numbers that the axis has to hold."""
-    values = [seed["rmse"] for seed in record.results["seeds"] if seed["rmse"] is not None]
-    ours = summarize(values)
-    theirs = published(record.spec["model"], record.spec["dataset"], record.spec["noise"])
-    axes.plot(values, [place - 0.16] * len(values), ".", ms=4, color=LIGHT["faint"], alpha=0.8)
-    held = list(values)
-    if ours.mean is not None:
-        spread = ours.std or 0.0
-        axes.plot(
-            [max(ours.mean - spread, ours.mean / 10), ours.mean + spread],
-            [place - 0.16] * 2,
-            color=LIGHT["learned"],
-            lw=2.4,
-            solid_capstyle="round",
-        )
-        axes.plot([ours.mean], [place - 0.16], "o", ms=5, color=LIGHT["learned"])
-    if theirs is not None and theirs.mean is not None and theirs.std is not None:
-        low = max(theirs.mean - theirs.std, theirs.mean / 10)
-        axes.plot([low, theirs.mean + theirs.std], [place + 0.2] * 2, color=LIGHT["other"], lw=1)
-        axes.plot([theirs.mean], [place + 0.2], "D", ms=3.6, color=LIGHT["other"])
-        held += [theirs.mean, theirs.mean + theirs.std]
-    return held
+def seeds_of(record: Record) -> list[float]:
+    """The errors of the seeds that did not diverge."""
+    return [seed["rmse"] for seed in record.results["seeds"] if seed["rmse"] is not None]
 
 
-def limit_log(axes: Axes, values: Sequence[float]) -> None:
-    """A log axis around the numbers, with ticks at 1, 2 and 5 written as they are said."""
-    from matplotlib.ticker import FixedLocator, NullFormatter, NullLocator
+def printed(record: Record) -> tuple[float, float] | None:
+    """The published mean and deviation, where the paper has them."""
+    cell = published(record.spec["model"], record.spec["dataset"], record.spec["noise"])
+    return None if cell is None or cell.mean is None or cell.std is None else (cell.mean, cell.std)
 
-    low, high = (min(values) / 1.5, max(values) * 1.4) if values else (0.001, 1.0)
-    axes.set_xlim(low, high)
-    ticks = [m * 10.0**e for e in range(-6, 7) for m in (1, 2, 5) if low <= m * 10.0**e <= high]
-    ticks = ticks if len(ticks) <= 6 else [tick for tick in ticks if f"{tick:e}"[0] == "1"]
-    axes.xaxis.set_major_locator(FixedLocator(ticks))
-    axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
-    axes.xaxis.set_minor_locator(NullLocator())
-    axes.xaxis.set_minor_formatter(NullFormatter())
+
+def values_of(record: Record) -> list[float]:
+    """What the axis has to hold."""
+    theirs = printed(record)
+    return seeds_of(record) + ([] if theirs is None else [theirs[0], sum(theirs)])
 
 
 def say_nan(axes: Axes, record: Record, place: int) -> None:
@@ -162,12 +119,12 @@ def say_nan(axes: Axes, record: Record, place: int) -> None:
     seeds = record.results["seeds"]
     ours = sum(seed["nan"] for seed in seeds)
     theirs = published(record.spec["model"], record.spec["dataset"], record.spec["noise"])
-    words = [(f"{ours}/{len(seeds)} NaN", "learned", -0.16)] if ours else []
-    words += [(f"{theirs.nan}/10 NaN", "other", 0.22)] if theirs is not None and theirs.nan else []
+    words = [(f"{ours}/{len(seeds)} NaN", look_of(record.spec["model"])[0], -0.16)] if ours else []
+    words += [(f"{theirs.nan}/{SEEDS} NaN", "ink", 0.22)] if theirs is not None and theirs.nan else []
     for text, colour, shift in words:
         axes.text(
             1.02, place + shift, text, transform=axes.get_yaxis_transform(), va="center",
-            fontsize=8.5, color=LIGHT[colour],
+            fontsize=8, color=LIGHT[colour],
         )  # fmt: skip
 
 
@@ -175,7 +132,7 @@ def interval_said(record: Record) -> str:
     ours = summarize(seed["rmse"] for seed in record.results["seeds"])
     theirs = published(record.spec["model"], record.spec["dataset"], record.spec["noise"])
     own = f"{ours.nan} of {ours.seeds} NaN" if ours.nan or ours.mean is None else number(ours.mean)
-    told = "" if theirs is None else f", published {theirs.nan} of 10 NaN"
+    told = "" if theirs is None else f", published {theirs.nan} of {SEEDS} NaN"
     if theirs is not None and theirs.mean is not None:
         told = f", published {theirs.mean:g}"
     return f"{ARCHITECTURES[record.spec['model']].title} {own}{told}"
@@ -187,7 +144,7 @@ def curve_panel(records: Sequence[Record], dataset: str, name: str) -> Panel:
     with canvas(*CURVE_SIZE, margins=(46, 10, 32, 26)) as axes:
         for record in records:
             model, curve = record.spec["model"], finite(record.results["curve"])
-            colour, dash = STYLES[model]
+            colour, dash = look_of(model)
             if curve:
                 axes.plot(*zip(*curve, strict=True), color=LIGHT[colour], ls=dash, lw=1.6 if colour != "faint" else 1.1)
                 last[ARCHITECTURES[model].title] = curve[-1][1]
@@ -209,16 +166,19 @@ def finite(curve: Mapping[str, Sequence[Any]]) -> list[tuple[int, float]]:
     return [(epoch, loss) for epoch, loss in pairs if loss is not None and math.isfinite(loss)]
 
 
-def plain_log(axes: Axes) -> None:
-    """Ticks of a log axis as plain numbers: 0.01, 0.02, 0.05."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
-
-    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axes.yaxis.set_minor_formatter(NullFormatter())
-
-
-def few_ticks(axes: Axes, count: int) -> None:
-    from matplotlib.ticker import MaxNLocator
-
-    axes.yaxis.set_major_locator(MaxNLocator(count))
+def shapes_in(kept: Mapping[str, Any], *, before: bool = False) -> list[list[Shape]]:
+    """The kept channels of a synthetic record's `activations`, one list a layer; `before` training without inputs."""
+    build = {name: kept[name] for name in ("degree", "tails", "regression_nodes")}
+    build["interval"] = tuple(kept["interval"])
+    found = []
+    for index, layer in enumerate(kept["layers"]):
+        title = "last σ" if layer["layer"] == "last_activation" else f"σ {index + 1}"
+        rows = layer["start"] if before else layer["values"]
+        inputs = [None] * len(rows) if before else layer["inputs"]
+        found.append(
+            [
+                Shape(f"{title}, channel {channel + 1}", values, inputs=seen, **build)
+                for channel, (values, seen) in enumerate(zip(rows, inputs, strict=True))
+            ]
+        )
+    return found

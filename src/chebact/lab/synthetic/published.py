@@ -9,9 +9,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["SEEDS", "SYNTHETIC", "Published", "published"]
+__all__ = ["PARAMETERS", "SEEDS", "SYNTHETIC", "Published", "published"]
 
 SEEDS = 10
+PARAMETERS = {  # as printed; the counts themselves are in the report
+    **dict.fromkeys(("relu", "tanh", "cubic"), 3300),
+    **dict.fromkeys(("relu-2x-depth", "relu-2x-layers"), 6500),
+    **dict.fromkeys(("cl", "wcp", "tanh-cl", "cl-regression", "cl-extrapolate"), 3800),
+    "pcs-cl": 6785,
+}
 
 
 @dataclass(frozen=True)

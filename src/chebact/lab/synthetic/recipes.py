@@ -45,6 +45,11 @@ class Recipe:
     paper: Formula
     released: Formula
 
+    @property
+    def has_two_forms(self) -> bool:
+        """Whether the paper prints another formula than the published figures were made with."""
+        return self.paper is not self.released
+
     def formula(self, form: RecipeForm) -> Formula:
         """The formula of that form; a ValueError for another word."""
         if form not in RECIPE_FORMS:

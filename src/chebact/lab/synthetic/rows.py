@@ -2,32 +2,35 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
-from typing import Any, Literal
+from typing import Any
 
 from chebact.lab import LabError
+from chebact.lab.page.comparison import unlike
+from chebact.lab.page.sheet import Mark
 from chebact.lab.stats import summarize
 from chebact.lab.store import Record
 from chebact.lab.synthetic.published import SEEDS, SYNTHETIC, published
 from chebact.lab.synthetic.recipes import DATASETS
+from chebact.lab.synthetic.spec import SyntheticSpec
 from chebact.networks.residual_mlp import ARCHITECTURES
 
-__all__ = ["Row", "as_csv", "as_json", "decimals", "marks", "rows_of", "tables_of"]
+__all__ = ["Row", "decimals", "has_mean", "marks", "rows_of", "tables_of"]
 
-Mark = Literal["best", "worst"]
+SETTINGS = ("epochs", "points", "batch_size", "learning_rate", "momentum", "weight_decay", "form")
 BEST, WORST = 2, 4  # how many of a column the paper marks at either end
+FEWEST = 3  # seeds that can be compared with the paper's ten
+PAPER = {field.name: field.default for field in fields(SyntheticSpec) if field.name in SETTINGS}
 
 
 @dataclass(frozen=True)
 class Row:
     """One cell. `mean` and `std` are over the seeds that stayed finite; `paper_*` is None where the paper has no cell.
 
-    `values` are the RMSE of the seeds, None for NaN; they are not part of the exported rows.
+    `values` are the RMSE of the seeds, None for NaN; `unlike` is where the run differs from the paper's settings, in
+    words. Neither is part of the exported rows.
     """
 
     model: str
@@ -42,10 +45,11 @@ class Row:
     paper_std: float | None
     paper_nan: int | None
     values: tuple[float | None, ...] = ()
+    unlike: str = ""
 
     def exported(self) -> dict[str, Any]:
         """The cell as plain data."""
-        return {name: value for name, value in asdict(self).items() if name != "values"}
+        return {name: value for name, value in asdict(self).items() if name not in ("values", "unlike")}
 
 
 def rows_of(records: Iterable[Record]) -> list[Row]:
@@ -68,7 +72,13 @@ def row_of(record: Record) -> Row:
     cell = published(spec["model"], spec["dataset"], spec["noise"])
     mean, std, nan = (None, None, None) if cell is None else (cell.mean, cell.std, cell.nan)
     where = (spec["model"], spec["dataset"], spec["noise"], spec["recipes"])
-    return Row(*where, ours.seeds, ours.mean, ours.std, ours.nan, mean, std, nan, values)
+    return Row(*where, ours.seeds, ours.mean, ours.std, ours.nan, mean, std, nan, values, unlike_paper(spec))
+
+
+def unlike_paper(spec: Mapping[str, Any]) -> str:
+    """Where a run differs from the paper's, in words. Fewer seeds than ten are compared all the same, down to three."""
+    few = f"seeds: {spec['seeds']} instead of {SEEDS}" if spec["seeds"] < FEWEST else ""
+    return ", ".join(words for words in (unlike(spec, PAPER), few) if words)
 
 
 def tables_of(rows: Iterable[Row]) -> dict[tuple[str, float], list[Row]]:
@@ -77,20 +87,6 @@ def tables_of(rows: Iterable[Row]) -> dict[tuple[str, float], list[Row]]:
     for row in rows:
         tables.setdefault((row.recipes, row.noise), []).append(row)
     return tables
-
-
-def as_json(rows: Sequence[Row]) -> str:
-    """A JSON list, one object a row, null where there is nothing."""
-    return json.dumps([row.exported() for row in rows], indent=1, allow_nan=False) + "\n"
-
-
-def as_csv(rows: Sequence[Row]) -> str:
-    """Comma-separated rows under a line of names, empty where there is nothing."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(field.name for field in fields(Row) if field.name != "values")
-    writer.writerows(row.exported().values() for row in rows)
-    return text.getvalue()
 
 
 def decimals(dataset: str, noise: float) -> int:

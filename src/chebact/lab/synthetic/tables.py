@@ -1,30 +1,63 @@
-"""The synthetic tables for people: as text for the terminal and as Markdown for the documents."""
+"""The synthetic tables for people: cells with ours over the published one, as sheets for every medium."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rich.table import Table
-from rich.text import Text
-
-from chebact.lab.synthetic.published import SEEDS
+from chebact.lab.page.comparison import tone_of
+from chebact.lab.page.sheet import Cell, Head, Mark, Sheet, Tone, as_markdown, plus_minus
+from chebact.lab.synthetic.published import PARAMETERS, SEEDS
 from chebact.lab.synthetic.recipes import DATASETS
-from chebact.lab.synthetic.rows import Mark, Row, decimals, has_mean, marks
-from chebact.networks.residual_mlp import ARCHITECTURES
+from chebact.lab.synthetic.rows import Row, decimals, has_mean, marks
+from chebact.networks.residual_mlp import ARCHITECTURES, ResidualMLP
 
-__all__ = ["as_markdown", "as_tables", "caption"]
+__all__ = [
+    "FORMS",
+    "LEGEND",
+    "apart",
+    "caption",
+    "half_sheets",
+    "markdown",
+    "ours",
+    "parameter_sheet",
+    "sheet_of",
+    "theirs",
+]
 
-SIGNS: dict[Mark | None, str] = {"best": "*", "worst": "!", None: ""}
-STYLES: dict[Mark | None, str] = {"best": "bold green", "worst": "red", None: ""}
-MARKDOWN: dict[Mark | None, str] = {"best": "**{}**", "worst": "*{}*", None: "{}"}
-LEGEND = "the two best of a column, {}; the four worst, {}; models that lose most of their seeds take no part"
+FEATURES = 3  # the paper counts parameters with three inputs
+LEGEND = "{}: best two per column. {}: worst four. Models whose seeds mostly diverged are not ranked."
+FORMS = {
+    "released": "released recipes: the formulas of the authors' released code, which made the published figures",
+    "paper": "paper recipes: the formulas as the paper prints them",
+}
+TIPS = {
+    "cubic": "Cubic: a polynomial of degree 3 by its coefficients, no tails",
+    "cl": "CL: Chebyshev-Lagrange, the polynomial through learned heights at Chebyshev nodes, no tails",
+    "wcp": "WCP: weighted Chebyshev polynomials, a learned sum of T₀ to T₃, no tails",
+    "pcs-cl": "PCS-CL: prototype cosine similarity, which maps into [-1, 1], then CL",
+    "tanh-cl": "tanh-CL: tanh, which maps into [-1, 1], then CL",
+    "cl-regression": "CL-regression: CL with straight tails fitted to the outermost nodes",
+    "cl-extrapolate": "CL-extrapolate: CL with straight tails that continue its end slopes",
+}
 
 
-def caption(recipes: str, noise: float, rows: Sequence[Row]) -> str:
+def caption(rows: Sequence[Row]) -> str:
     """What a table shows, in one line."""
-    seeds = sorted({row.seeds for row in rows})
-    count = f"{seeds[0]}" if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]}"
-    return f"RMSE, noise {noise:g}, {recipes} recipes, {count} seeds: ours, and the published figure in brackets"
+    return (
+        f"RMSE, noise {rows[0].noise:g}, {rows[0].recipes} recipes, {seeds_of(rows)} seeds: ours, and the published "
+        f"figure in brackets{apart(rows)}"
+    )
+
+
+def apart(rows: Sequence[Row]) -> str:
+    """What differs from the paper's settings, so that the two are not compared; empty where nothing does."""
+    unlike = "; ".join(dict.fromkeys(row.unlike for row in rows if row.unlike))
+    return f" (not comparable, {unlike})" if unlike else ""
+
+
+def seeds_of(rows: Sequence[Row]) -> str:
+    """The number of seeds, or from the least to the most."""
+    return " to ".join(str(n) for n in dict.fromkeys((min(row.seeds for row in rows), max(row.seeds for row in rows))))
 
 
 def ours(row: Row) -> str:
@@ -40,60 +73,88 @@ def theirs(row: Row) -> str:
     if row.paper_nan is None:
         return ""
     if row.paper_mean is None:
-        return f"({row.paper_nan}/{SEEDS} NaN)"
-    return f"({plus_minus(row.paper_mean, row.paper_std, decimals(row.dataset, row.noise))})"
+        return f"{row.paper_nan}/{SEEDS} NaN"
+    return plus_minus(row.paper_mean, row.paper_std, decimals(row.dataset, row.noise))
 
 
-def plus_minus(mean: float, std: float | None, places: int) -> str:
-    return f"{mean:.{places}f}" + ("" if std is None else f" ± {std:.{places}f}")
+def cell_of(row: Row | None, mark: Mark) -> Cell:
+    """One cell, ours over the published one."""
+    if row is None:
+        return Cell("not run")
+    away, tone = comparison(row)
+    return Cell(ours(row), row.mean if has_mean(row) else None, theirs(row), tone, mark, away)
 
 
-def halves(rows: Sequence[Row]) -> list[tuple[str, list[str]]]:
-    """The columns of the paper's two halves, as far as there are rows for them."""
+def comparison(row: Row) -> tuple[str, Tone]:
+    """How far a cell is from the published one, in words and as a colour; a run with other settings gets neither."""
+    if row.unlike:
+        return "", ""
+    if row.paper_mean is None or not row.paper_std:
+        return "", "nan" if row.nan or row.paper_nan else ""
+    if row.mean is None or not has_mean(row):
+        return "", "far"
+    away, tone = tone_of(row.mean, row.paper_mean, row.paper_std)
+    if row.nan:  # the distance is that of the other seeds
+        tone = "far" if tone == "far" else "worse"
+    return away, tone
+
+
+def columns_of(rows: Sequence[Row]) -> list[str]:
+    """The data sets that there are rows of, in the order of the paper."""
     there = {row.dataset for row in rows}
-    names = {"Smooth functions": True, "Non-smooth functions": False}
-    columns = {
-        title: [name for name in DATASETS if name in there and DATASETS[name].smooth == smooth]
-        for title, smooth in names.items()
-    }
-    return [(title, datasets) for title, datasets in columns.items() if datasets]
+    return [name for name in DATASETS if name in there]
 
 
-def as_tables(rows: Sequence[Row]) -> list[Table]:
-    """One rich table for each half of one table's rows."""
+def sheet_of(rows: Sequence[Row], datasets: Sequence[str], name: str = "", caption: str = "") -> Sheet:
+    """One of the paper's tables, models down and data sets across."""
     marked, cells = marks(rows), {(row.model, row.dataset): row for row in rows}
     models = [model for model in ARCHITECTURES if any(row.model == model for row in rows)]
-    tables = []
-    for title, datasets in halves(rows):
-        table = Table("model", *(DATASETS[dataset].title for dataset in datasets), title=title, title_justify="left")
-        for model in models:
-            texts = (as_text(cells.get((model, dataset)), marked.get((model, dataset))) for dataset in datasets)
-            table.add_row(ARCHITECTURES[model].title, *texts)
-        tables.append(table)
-    return tables
+    body = tuple(
+        (
+            Cell(ARCHITECTURES[model].title, float(index), tip=TIPS.get(model, "")),
+            *(cell_of(cells.get((model, dataset)), marked.get((model, dataset), "")) for dataset in datasets),
+        )
+        for index, model in enumerate(models)
+    )
+    heads = (Head("model"), *(Head(DATASETS[dataset].title, right=True) for dataset in datasets))
+    toned = any(cell.tone for row in body for cell in row)
+    notes = (". ".join(tip for model, tip in TIPS.items() if model in models) + ".",) if caption else ()
+    return Sheet(name, caption, heads, body, toned, notes)
 
 
-def as_text(row: Row | None, mark: Mark | None) -> Text:
-    """Ours over the published one; the sign stays when the terminal has no colours."""
-    if row is None:
-        return Text("-")
-    return Text.assemble((f"{ours(row)} {SIGNS[mark]}".rstrip(), STYLES[mark]), "\n", (theirs(row), "dim"))
+def half_sheets(rows: Sequence[Row]) -> dict[str, Sheet]:
+    """The paper's two halves of one table, as far as there are rows for them."""
+    halves = {
+        title: [name for name in columns_of(rows) if DATASETS[name].smooth == smooth]
+        for title, smooth in {"Smooth functions": True, "Non-smooth functions": False}.items()
+    }
+    return {title: sheet_of(rows, datasets) for title, datasets in halves.items() if datasets}
 
 
-def as_markdown(rows: Sequence[Row]) -> str:
+def markdown(rows: Sequence[Row]) -> str:
     """Both halves of one table's rows as Markdown tables, with a caption."""
-    marked, cells = marks(rows), {(row.model, row.dataset): row for row in rows}
-    lines = [caption(rows[0].recipes, rows[0].noise, rows) + " (" + LEGEND.format("bold", "italic") + ").", ""]
-    for _, datasets in halves(rows):
-        lines.append("| model | " + " | ".join(DATASETS[dataset].title for dataset in datasets) + " |")
-        lines.append("|---" * (len(datasets) + 1) + "|")
-        for model in ARCHITECTURES:
-            texts = [markdown_cell(cells.get((model, each)), marked.get((model, each))) for each in datasets]
-            if any(row.model == model for row in rows):
-                lines.append(f"| {ARCHITECTURES[model].title} | " + " | ".join(texts) + " |")
-        lines.append("")
-    return "\n".join(lines)
+    parts = [f"{caption(rows)}. {LEGEND.format('Bold', 'Italic')}", ""]
+    for half in half_sheets(rows).values():
+        parts += [as_markdown(half), ""]
+    return "\n".join(parts)
 
 
-def markdown_cell(row: Row | None, mark: Mark | None) -> str:
-    return "-" if row is None else f"{MARKDOWN[mark].format(ours(row))} {theirs(row)}".rstrip()
+def parameter_sheet() -> Sheet:
+    """Blocks, layers and parameters of the networks; both forms counted by building them."""
+    rows = []
+    for index, (name, row) in enumerate(ARCHITECTURES.items()):
+        counts = [count(name, form) for form in ("released", "paper")]
+        numbers = (row.blocks, row.layers, *counts, PARAMETERS.get(name))
+        cells = (Cell("-" if number is None else f"{number:,}", number) for number in numbers)
+        rows.append((Cell(row.title, float(index), tip=TIPS.get(name, "")), *cells))
+    heads = ("blocks", "layers per block", "parameters", "with σ before the last layer", "the paper says")
+    caption = (
+        "The networks of the synthetic experiment with three inputs, their parameters counted. The published figures "
+        "were made without an activation before the last layer in CL, WCP, PCS-CL and tanh-CL."
+    )
+    return Sheet("parameters", caption, (Head("model"), *(Head(head, right=True) for head in heads)), tuple(rows))
+
+
+def count(name: str, form: str) -> int:
+    network = ResidualMLP.from_table(name, FEATURES, form=form)  # type: ignore[arg-type]
+    return sum(parameter.numel() for parameter in network.parameters())

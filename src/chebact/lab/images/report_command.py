@@ -1,0 +1,92 @@
+"""The command that shows the image records."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+from rich.console import Console
+
+from chebact.lab.commands.report import NO_FILES, USUAL_PAGE, FileOptions, PageOptions, View
+from chebact.lab.commands.report import report as report_records
+from chebact.lab.images.figures import draw_captures, draw_curves
+from chebact.lab.images.rows import ImageRow, rows_of
+from chebact.lab.images.sets import IMAGE_DATASETS
+from chebact.lab.images.tables import CAPTION, markdown, sheet_of
+from chebact.lab.options import Several
+from chebact.lab.output import check_outputs
+from chebact.lab.page.sheet import as_rich
+from chebact.lab.page.theme import image_kind
+from chebact.lab.spec import check_choice
+from chebact.lab.store import Record
+
+__all__ = ["report"]
+
+RESULTS = Path("results/images")
+WIDTH = 140  # of the table where no terminal says otherwise
+
+
+def report(
+    *,
+    results: Path = RESULTS,
+    datasets: Annotated[tuple[str, ...], Several] = (),
+    files: FileOptions = NO_FILES,
+    curves: Path | None = None,
+    captures: Path | None = None,
+    page: PageOptions = USUAL_PAGE,
+) -> None:
+    """Show what the image records give: accuracy, the test against ReLU, time per epoch; and the page.
+
+    Parameters
+    ----------
+    results
+        Folder of the records.
+    datasets
+        Only these image sets.
+    curves
+        Draw losses and test accuracy by epoch into this PNG or SVG file.
+    captures
+        Draw the captured units of each record into this folder, as PNG files.
+    """
+    for name in datasets:
+        check_choice("image set", name, IMAGE_DATASETS)
+    kind = None if curves is None else image_kind(curves)
+    check_outputs(files=(curves,), folders=(captures,))
+    folders = () if captures is None else (captures,)
+
+    def view(records: Sequence[Record]) -> View:
+        rows = rows_of(records)
+        drawings: dict[Path, Callable[[], bytes]] = {}
+        if curves is not None and kind is not None:
+            drawings[curves] = partial(draw_curves, records, kind)
+        if captures is not None:
+            drawings |= {captures / name: partial(draw_captures, each) for name, each in capture_names(records).items()}
+        plain = [row.exported() for row in rows]
+        return View(
+            plain, lambda console: show(rows, console), {"images": markdown(rows)}, {}, drawings, WIDTH, folders
+        )
+
+    report_records(
+        "images", results, files, page, lambda record: not datasets or record.spec["dataset"] in datasets, view
+    )
+
+
+def capture_names(records: Sequence[Record]) -> dict[str, Record]:
+    """A file name for each record; those of a name that was there get a number."""
+    names, found = Counter[str](), {}
+    for record in records:
+        spec = record.spec
+        part = "" if spec["subset"] is None else f"-of-{spec['subset']}"
+        name = f"{spec['dataset']}-{spec['activation']}-{spec['epochs']}-epochs{part}"
+        names[name] += 1
+        found[f"{name}{'' if names[name] == 1 else f'-{names[name]}'}.png"] = record
+    return found
+
+
+def show(rows: Sequence[ImageRow], console: Console) -> None:
+    """Print the table under what it shows."""
+    console.print(CAPTION, highlight=False)
+    console.print(as_rich(sheet_of(rows)))

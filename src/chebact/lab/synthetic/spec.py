@@ -1,0 +1,155 @@
+"""The specs of the synthetic experiment: what a command asks for, what one record is of.
+
+The fields of `SyntheticRequest` are the options of `chebact run synthetic`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import torch
+from torch import Tensor
+
+from chebact.lab import LabError
+from chebact.lab.options import Several, Whole, about
+from chebact.lab.spec import added, check_choice, check_count, check_noise, parts_of, rebuilt, stream
+from chebact.lab.starts import PAPER, Start, check_start, start_of
+from chebact.lab.synthetic.recipes import DATASETS, RECIPE_FORMS, RecipeForm, published_split
+from chebact.networks.residual_mlp import ARCHITECTURES
+
+__all__ = ["SyntheticRequest", "SyntheticSpec", "spec_of"]
+
+TOGETHER = 144  # replicas in one batch: enough to hide the overhead of a step, few enough to stay in the last cache
+COLUMNS = 5  # inputs of the widest network of the paper's data; data with fewer features have zeros there
+ALL = ("all",)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One cell of the tables."""
+
+    model: str
+    dataset: str
+    noise: float
+
+
+@dataclass(frozen=True)
+class Cells:
+    """All cells of some rows, columns and tables."""
+
+    models: Annotated[tuple[str, ...], Several, about("Networks of the paper's table.")] = ALL
+    datasets: Annotated[tuple[str, ...], Several, about("Data sets of the paper.")] = ALL
+    noise: Annotated[tuple[float, ...], Several, about("Deviations of the noise on the training targets.")] = (
+        0.01,
+        0.04,
+    )
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What all runs of one command share."""
+
+    recipes: Annotated[
+        RecipeForm,
+        about("The functions as the paper prints them, or as the published figures were made.", "--recipe"),
+    ] = "paper"
+    seeds: Annotated[Whole, about("Trainings of each network on each data set.")] = 10
+    epochs: Annotated[Whole, about("Passes over the data.")] = 300
+    init: Start = added(PAPER)
+
+
+@dataclass(frozen=True)
+class SyntheticSpec(Settings, Cell):
+    """One record: a network, a data set, a noise level, all seeds. The settings are the paper's by default."""
+
+    points: int = 1000
+    batch_size: int = 32
+    learning_rate: float = 0.01
+    momentum: float = 0.99
+    weight_decay: float = 1e-6
+    form: Literal["paper", "released"] = "released"
+
+    def __post_init__(self) -> None:
+        check_choice("model", self.model, ARCHITECTURES)
+        check_choice("data set", self.dataset, DATASETS)
+        check_choice("form of the recipes", self.recipes, RECIPE_FORMS)
+        check_choice("form of the network", self.form, ("paper", "released"))
+        check_noise(self.noise)
+        check_start(self.init, self.activation)
+        for what in ("seeds", "epochs", "points", "batch_size"):
+            check_count(what, getattr(self, what))
+
+    def path(self, results: Path) -> Path:
+        """Where its record lies below the results folder."""
+        short = f"{self.noise:g}"
+        noise = short if float(short) == self.noise else repr(self.noise)  # two levels never share a folder
+        return results / self.recipes / noise / f"{self.model}-{self.dataset}.json"
+
+    def cost(self) -> float:
+        """How long it takes, in no particular unit: layers times replicas times epochs."""
+        row = ARCHITECTURES[self.model]
+        return (2 + row.blocks * row.layers) * self.seeds * self.epochs
+
+    @property
+    def activation(self) -> str:
+        """The activation of its network."""
+        return ARCHITECTURES[self.model].activation
+
+    @property
+    def columns(self) -> int:
+        """The inputs of its network. Those with the same number are trained together."""
+        return max(COLUMNS, DATASETS[self.dataset].features)
+
+    def data(self, part: Literal["train", "test"]) -> tuple[Tensor, Tensor]:
+        """x (points, features) and y (points, 1): one draw per data set, for every network, noise level and seed.
+
+        The test targets have no noise, so an RMSE below the noise level is right.
+        """
+        train, test = published_split(self.dataset, noise=self.noise, recipes=self.recipes, points=self.points)
+        return train if part == "train" else test
+
+    def generators(self, purpose: Literal["start", "order"]) -> list[torch.Generator]:
+        """One generator per seed, for the first weights or for the order of the data."""
+        words = ("synthetic", purpose, self.model, self.dataset, self.noise, self.recipes)
+        return [stream(*words, seed) for seed in range(self.seeds)]
+
+
+@dataclass(frozen=True)
+class SyntheticRequest(Settings, Cells):
+    """What one command asks for: every model on every data set at every noise level."""
+
+    def groups(self) -> list[list[SyntheticSpec]]:
+        """The specs that are trained together, the longest trainings first."""
+        models, datasets = named(self.models, ARCHITECTURES), named(self.datasets, DATASETS)
+        if not (models and datasets and self.noise):
+            raise LabError("nothing is asked for: name one model, one data set and one noise level at least")
+        groups = [group for model in models for group in self.groups_of(model, datasets)]
+        return sorted(groups, key=lambda group: sum(spec.cost() for spec in group), reverse=True)
+
+    def groups_of(self, model: str, datasets: Iterable[str]) -> Iterator[list[SyntheticSpec]]:
+        """The groups of one model, of at most `TOGETHER` replicas unless a single spec has more."""
+        asked = [ARCHITECTURES[name].activation for name in named(self.models, ARCHITECTURES) if name in ARCHITECTURES]
+        row = ARCHITECTURES.get(model)  # None is refused by the spec
+        settings = parts_of(self, Settings) | ({"init": start_of(self.init, row.activation, asked)} if row else {})
+        specs = [
+            SyntheticSpec(model, dataset, float(noise) + 0.0, **settings)
+            for noise in dict.fromkeys(self.noise)
+            for dataset in datasets
+        ]
+        size = max(1, TOGETHER // self.seeds)
+        for columns in sorted({spec.columns for spec in specs}):
+            alike = [spec for spec in specs if spec.columns == columns]
+            yield from (alike[start : start + size] for start in range(0, len(alike), size))
+
+
+def named(names: tuple[str, ...], table: Mapping[str, Any]) -> list[str]:
+    """The names that were given, each once; the word all is for every row of the table."""
+    return list(table) if names == ALL else list(dict.fromkeys(names))
+
+
+def spec_of(plain: Mapping[str, Any]) -> SyntheticSpec:
+    """The spec of a record."""
+    return rebuilt(SyntheticSpec, plain)
