@@ -180,7 +180,9 @@ def public_modules():
     return sorted(name for name in MODULES if name and name.split(".")[0] not in ("lab", "__main__", "basis"))
 
 
-@pytest.mark.parametrize("name", [name for name in public_modules() if not name.startswith(("kernels.", "training.fused.ops"))])
+@pytest.mark.parametrize(
+    "name", [name for name in public_modules() if not name.startswith(("kernels.", "training.fused.ops"))]
+)
 def test_public_modules_say_what_is_theirs(name):
     module = importlib.import_module(f"chebact.{name}")
     assert all(hasattr(module, each) for each in module.__all__)
