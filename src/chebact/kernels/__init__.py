@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache, lru_cache
@@ -18,15 +19,16 @@ from typing import Any, NamedTuple, Protocol, cast
 
 import torch
 
-from chebact.basis import Basis
+from chebact.basis import Basis, IntervalError, basis_of
 from chebact.kernels import reference
 from chebact.kernels.cpu import threads
 from chebact.kernels.layout import NoMemoryError, Sizes, check_fit, check_memory, literal, prepared
 
-__all__ = ["NAMES", "Kernel", "KernelUnavailableError", "Plan", "asked_for", "choose", "use", "why_not"]
+__all__ = ["NAMES", "Kernel", "KernelUnavailableError", "Plan", "asked_for", "choose", "use", "warm", "why_not"]
 
 NAMES = ("cpu", "gpu", "reference")  # in the order of preference
 
+_USUAL_TYPES = (torch.float32,)
 _log = logging.getLogger("chebact")
 _asked: ContextVar[str | None] = ContextVar("chebact_kernel", default=None)
 _said: set[str] = set()
@@ -269,6 +271,24 @@ def find_plan(x: torch.Tensor, values: torch.Tensor, basis: Basis, channel_dim: 
     return kept
 
 
+def warm(
+    degrees: Iterable[int] = (3, 5),
+    tails: Iterable[str] = ("extrapolate",),
+    dtypes: Iterable[torch.dtype] = _USUAL_TYPES,
+) -> float:
+    """Have the CPU kernel ready: compile what is not on disk yet. Returns the seconds that it took.
+
+    A kind of call is compiled when it first comes, for some 10 s, and then kept on disk; a container can do this while
+    it is built. All degrees up to 3 are one kind, all above are one; every kind of tails and every type is one.
+    """
+    reason = why_not("cpu", torch.device("cpu"))
+    if reason is not None:
+        raise KernelUnavailableError(f"the kernel 'cpu' cannot be made ready: {reason}")
+    start = time.perf_counter()
+    cast(Any, _module("cpu")).warm([basis_of(Basis(degree, kind)) for degree in degrees for kind in tails], dtypes)
+    return time.perf_counter() - start
+
+
 def _can_read(kept: Kept, grad: torch.Tensor) -> bool:
     """Whether a plan that was made for x can read `grad` too."""
     try:
@@ -308,7 +328,7 @@ def _like(x: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
 
 def _fall_back(kernel: Kernel, basis: Basis, error: Exception) -> Kernel:
     """The reference, from now on, in place of a kernel that failed; asked for by name, its error is raised."""
-    if kernel is reference or asked_for() is not None:
+    if kernel is reference or asked_for() is not None or isinstance(error, IntervalError):
         raise error
     if not isinstance(error, MemoryError | torch.OutOfMemoryError | NoMemoryError):  # these may pass
         _failed.add((kernel.name, basis))

@@ -142,7 +142,7 @@ def by_rows(x: torch.Tensor, sizes: Sizes) -> torch.Tensor:
 def _sizes(shape: Ints, strides: Ints, rows: int, channel_dim: int, replicated: bool) -> Sizes:
     total, replicas = _product(shape), shape[0] if replicated else 1
     if rows == 1 or total == 0:  # one shape for all elements: the channel axis has no meaning
-        return Sizes(replicas, 1, rows, total // (replicas * rows) if replicas else 0)
+        return Sizes(replicas, 1, rows, total // (replicas * rows) if replicas and rows else 0)
     inner = strides[channel_dim]
     return Sizes(replicas, total // (replicas * rows * inner), rows, inner)
 

@@ -38,6 +38,11 @@ class WidePointer(types.CPointer):
         self.width = width
         self.name = f"WidePointer({dtype}, {width})"
 
+    @property
+    def key(self) -> tuple[Any, int]:
+        """What tells one such type from another; a CPointer's own knows no width."""
+        return self.dtype, self.width
+
 
 register_model(WidePointer)(models.PointerModel)
 

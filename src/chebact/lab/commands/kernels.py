@@ -11,6 +11,7 @@ from rich.table import Table
 
 from chebact import kernels
 from chebact.basis import Basis
+from chebact.checks import TAILS
 from chebact.lab import LabError
 from chebact.training import fused
 
@@ -52,9 +53,16 @@ def trainer_row() -> KernelRow:
     return KernelRow(name, serves, None, threads.available_threads(), layer)
 
 
-def show() -> None:
-    """Show every kernel and the fused trainer: whether it runs here and why not, its threads and what starts them."""
+def show(*, warm: bool = False) -> None:
+    """Show every kernel and the fused trainer: whether it runs here and why not, its threads and what starts them.
+
+    Args:
+        warm: compile the CPU kernel for float32 and all tails first, unless it is on disk already; a container does
+            that while it is built, and its first call then takes no 10 s.
+    """
     choice = _choice()
+    if warm:
+        _warm()
     rows = [*kernel_rows(), trainer_row()]
     table = Table("kernel", "serves", "runs here", "threads", "threading layer", box=box.SIMPLE_HEAD)
     for row in rows:
@@ -66,6 +74,14 @@ def show() -> None:
         if not row.runs:
             console.print(f"{row.kernel}: not available, {row.why_not}", highlight=False, markup=False)
     console.print(choice, highlight=False, markup=False)
+
+
+def _warm() -> None:
+    try:
+        seconds = kernels.warm(tails=TAILS)
+    except kernels.KernelUnavailableError as error:
+        raise LabError(str(error)) from None
+    print(f"The CPU kernel is compiled and kept on disk for float32 and all tails ({seconds:.1f} s).")
 
 
 def _row(name: str) -> KernelRow:

@@ -13,10 +13,10 @@ from chebact.lab.page.theme import DARK, LIGHT, PAGE_DARK, PAGE_LIGHT
 
 __all__ = ["as_html", "sections_of"]
 
-TITLE = "Chebyshev-Lagrange activations: the paper, made again"
+TITLE = "Chebyshev-Lagrange activations: the paper, reproduced"
 LEAD = (
     "Every table and figure of “Variations on the Chebyshev-Lagrange Activation Function” (Li, Rudzicz, Novikova, "
-    "2019), made from the records of our own trainings and set beside the published numbers."
+    "2019), made from stored runs and shown beside the published numbers."
 )
 
 
@@ -62,7 +62,13 @@ def as_html(sections: Sequence[Section], foot: str) -> str:
 
 def joined(text: str) -> str:
     """The text with what belongs together on one line: a number and its deviation, a count and its word."""
-    return text.replace(" ± ", "\u00a0±\u00a0").replace(" NaN", "\u00a0NaN").replace(", p ", ", p\u00a0")
+    return (
+        text.replace(" ± ", "\u00a0±\u00a0")
+        .replace(" NaN", "\u00a0NaN")
+        .replace(", p ", ", p\u00a0")
+        .replace(" ↑", "\u00a0↑")
+        .replace(" ↓", "\u00a0↓")
+    )
 
 
 def variables(colours: dict[str, str]) -> str:

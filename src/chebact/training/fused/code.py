@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import zlib
 from dataclasses import dataclass
 from functools import lru_cache
@@ -28,15 +29,17 @@ class Code:
 
 @lru_cache(maxsize=512)
 def _compiled(module: str, maker: str, name: str, double: bool, lanes: int, choices: tuple[Any, ...]) -> Any:
-    from numba import cfunc, float32, float64, types
+    from numba import float32, float64, types
+
+    from chebact.kernels.cpu.compiler import compile_kept
 
     programs = getattr(import_module(f"chebact.training.fused.ops.{module}"), maker)
     function = programs(float64 if double else float32, lanes, _edition(), *choices)[name]
+    words = (module, name, "float64" if double else "float32", lanes, *choices)
+    function.__qualname__ = "_".join(str(word) for word in words)  # no two of them share a symbol or a file
     signature = types.void(*[types.int64] * function.__code__.co_argcount)
-    try:
-        return cfunc(signature, cache=True)(function)
-    except Exception:  # no folder for the cache can be written, or what lies there is broken
-        return cfunc(signature)(function)
+    kind = "_".join(re.sub(r"\W", "_", str(part)) for part in (name, "double" if double else "single", lanes, *choices))
+    return compile_kept(function, signature, kind)
 
 
 @lru_cache(maxsize=1)
