@@ -23,8 +23,8 @@ Function = Callable[[torch.Tensor], torch.Tensor]
 InitName = Literal["zeros", "relu", "leaky_relu", "gelu", "silu", "tanh", "sigmoid", "identity"]
 Init = InitName | Function | Sequence[float] | Sequence[Sequence[float]] | torch.Tensor
 
-DEFAULT_INIT: Final[InitName] = "zeros"
-"""Where a `ChebyshevLagrange` starts that was told nothing else."""
+DEFAULT_INIT: Final[InitName] = "tanh"
+"""The default of `ChebyshevLagrange`, chosen by measurement: docs/guide.md. The paper's start is "zeros"."""
 
 INITIAL_SHAPES: dict[InitName, Function] = {
     "zeros": torch.zeros_like,
