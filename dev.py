@@ -35,7 +35,7 @@ ROOT = Path(__file__).resolve().parent
 VENV = ROOT / ".venv"
 PEERS_VENV = ROOT / ".venv-peers"
 EXTRAS = "lab,dask,onnx,test"
-OLDEST_TORCH = (2, 10)
+OLDEST_TORCH = (2, 6)
 PEERS = ("torchortho==0.1.2", "deepsplines==1.0.0", "rational-activations==0.2.0", "torchcurves==0.3.3")
 SETUP_VERSION = "1"  # raise it when the steps below change, and every environment is brought up to date
 LINES_SHOWN = 12

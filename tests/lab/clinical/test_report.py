@@ -237,7 +237,7 @@ def test_arrows_point_to_the_better_side_and_need_five_seeds(seeds, better, wors
 
 def test_a_column_is_one_row_of_the_metrics(monkeypatch):
     """A new metric appears in the rows, the table and the figures without another line."""
-    metric = Metric("Errors, %", lambda folds: 1 - pooled(folds).accuracy, ("scores",))
+    metric = Metric("Errors, %", lambda seed: 1 - pooled(seed).accuracy, ("scores",))
     monkeypatch.setitem(METRICS, "errors", metric)
     (row,) = rows_of([record("tanh", 32)])
     assert row.values["errors"] == pytest.approx(100 - row.accuracy)
@@ -246,3 +246,19 @@ def test_a_column_is_one_row_of_the_metrics(monkeypatch):
     assert sheet.rows[0][-1].number == row.values["errors"]
     (section,) = sections(Results(Path("results"), [record("tanh", 32)]))
     assert any("Errors, % in percent" in panel.alt for p in pictures_in(section.blocks) for panel in p.panels)
+
+
+def test_roc_auc_is_shown_where_it_was_recorded_and_not_invented_elsewhere():
+    old, new = record("tanh", 32), record("relu", 32, 1)
+    for place, seed in enumerate(new.results["seeds"]):
+        seed["roc_auc"] = [0.8, 0.9 + place / 100]
+    sheet = sheets_of(rows_of([old]))[0]
+    assert "ROC AUC" not in [head.text for head in sheet.heads]
+    assert "ROC AUC (the mean of the folds') is not recorded" in sheet.notes[0]
+    rows = rows_of([old, new])
+    assert [row.values["roc_auc"] for row in rows if row.model == "relu"] == [pytest.approx(100 * (1.7 + 0.025) / 2)]
+    sheet = sheets_of(rows)[0]
+    assert sheet.heads[-1].text == "ROC AUC"
+    shown = {line[0].text: line[-1].text for line in sheet.rows}
+    assert shown["tanh"] == "not recorded"
+    assert shown["ReLU"].startswith("86.2 ±")

@@ -45,8 +45,16 @@ class Row:
 
 def rows_of(records: Iterable[Record], against: str = REFERENCE) -> list[Row]:
     """The rows of clinical records, each tested against the model `against` of its width on the same folds."""
-    found = [plain_row(record) for record in records if record.experiment == "clinical"]
+    own = [record for record in records if record.experiment == "clinical"]
+    metrics = metrics_of(own)
+    found = [plain_row(record, metrics) for record in own]
     return [with_tests(row, reference_of(row, found, against)) for row in sorted(found, key=place)]
+
+
+def metrics_of(records: Sequence[Record]) -> list[str]:
+    """The metrics that records have: one that is recorded since some version needs a record of that or a later one."""
+    kept = {name for record in records for seed in record.results["seeds"] for name in seed}
+    return [name for name, metric in METRICS.items() if not metric.recorded or name in kept]
 
 
 def place(row: Row) -> tuple[Any, ...]:
@@ -61,18 +69,17 @@ def order_of(model: str) -> tuple[int, str]:
     return (everyone.index(model) if model in everyone else len(everyone)), model
 
 
-def plain_row(record: Record) -> Row:
+def plain_row(record: Record, metrics: Sequence[str]) -> Row:
     """A row without tests."""
     spec = record.spec
     values = {name: spec[name] for name in SPEC}
     values |= {"width": spec.get("width"), "shortcut": spec.get("shortcut"), "epochs": spec.get("epochs")}
     in_folds = spec["choice"].startswith(IN_FOLDS)  # each fold has as many as its features ask for
     values["parameters"] = None if in_folds else record.results["parameters"]
-    scores = [seed_scores(seed["folds"]) for seed in record.results["seeds"]]
-    names = (*METRICS, "macro_f1_spread")
-    by_seed = {name: [None if each is None else 100 * each[name] for each in scores] for name in names}
+    scores = [seed_scores(seed) for seed in record.results["seeds"]]
+    by_seed = {name: [percent(each, name) for each in scores] for name in (*metrics, "macro_f1_spread")}
     values["nan"] = sum(each is None for each in scores)
-    for metric in METRICS:
+    for metric in metrics:
         summary = summarize(by_seed[metric])
         values |= {metric: summary.mean, f"{metric}_std": summary.std}
     values |= best_of(by_seed)
@@ -97,9 +104,15 @@ def unlike_paper(spec: Mapping[str, Any]) -> str:
     return ", ".join(words for words in (unlike(spec, PAPER), few) if words)
 
 
-def seed_scores(folds: Sequence[Sequence[int] | None]) -> dict[str, float] | None:
-    whole = [Counts(*fold) for fold in folds if fold is not None]
-    return scores_of(whole) if len(whole) == len(folds) else None
+def seed_scores(seed: Mapping[str, Any]) -> dict[str, float | None] | None:
+    """The scores of a seed; None where one of its trainings diverged."""
+    whole = [Counts(*fold) for fold in seed["folds"] if fold is not None]
+    return scores_of(whole, seed.get("roc_auc", ())) if len(whole) == len(seed["folds"]) else None
+
+
+def percent(scores: Mapping[str, float | None] | None, name: str) -> float | None:
+    score = None if scores is None else scores[name]
+    return None if score is None else 100 * score
 
 
 def best_of(by_seed: Mapping[str, Sequence[float | None]]) -> dict[str, float | None]:
@@ -134,10 +147,15 @@ def alike(row: Row, other: Row) -> bool:
     return all(row.spec[name] == other.spec[name] for name in both)
 
 
+def metrics_in_row(row: Row) -> list[str]:
+    """The metrics that a row has, in order."""
+    return [name for name in METRICS if name in row.by_seed]
+
+
 def with_tests(row: Row, reference: Row | None) -> Row:
     """The row with the p-values of every metric; `p_welch`, `p_paired` and `lilliefors` are those of the accuracy."""
     values = dict(row.values)
-    for metric in METRICS:
+    for metric in metrics_in_row(row):
         normal = lilliefors([value for value in row.by_seed[metric] if value is not None])
         values[f"lilliefors_{metric}"] = normal
     return held_against(Row(row.spec, row.by_seed, values | {"lilliefors": values["lilliefors_accuracy"]}), reference)
@@ -146,7 +164,7 @@ def with_tests(row: Row, reference: Row | None) -> Row:
 def held_against(row: Row, reference: Row | None) -> Row:
     """The row with the p-values of the tests that have a second side."""
     values, above = dict(row.values), {}
-    for metric in METRICS:
+    for metric in metrics_in_row(row):
         p_welch = p_paired = None
         if reference is not None:
             pairs = list(zip(row.by_seed[metric], reference.by_seed[metric], strict=True))

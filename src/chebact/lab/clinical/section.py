@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from chebact.lab.clinical.classification import metrics_in
 from chebact.lab.clinical.figures import colour_of, score_panel
 from chebact.lab.clinical.rerun import clinical_commands
 from chebact.lab.clinical.rows import FEWEST, REFERENCE, Row, is_dementiabank, rows_of, tables_of
-from chebact.lab.clinical.sheets import caption, sheets_of, title_of
+from chebact.lab.clinical.sheets import caption, score_metrics, sheets_of, title_of
 from chebact.lab.page.axes import interval_keys
 from chebact.lab.page.document import Block, Commands, Finding, Fold, Missing, Picture, Section, Words
 from chebact.lab.page.networks import network_picture
@@ -116,7 +115,7 @@ def accuracy_of(row: Row) -> float:
 
 def table_blocks(rows: Sequence[Row], name: str, *, folded: bool) -> list[Block]:
     """The scores of one table as intervals and as a sheet; the other sheets are folded."""
-    panels = tuple(score_panel(rows, metric, f"{name}-{metric}") for metric in metrics_in("scores"))
+    panels = tuple(score_panel(rows, metric, f"{name}-{metric}") for metric in score_metrics(rows))
     paper = is_dementiabank(rows[0].spec)
     drawn = [row for row in rows if row.accuracy is not None]
     keys = interval_keys(colour_of(drawn[-1].model) if drawn else "muted", published=paper)

@@ -13,7 +13,7 @@ from chebact.lab.page.sheet import Cell, Head, Sheet, Tone, as_markdown, plain, 
 from chebact.lab.stats import stars
 from chebact.table import ACTIVATIONS
 
-__all__ = ["caption", "document_blocks", "markdown", "sheets_of", "title_of"]
+__all__ = ["arrows", "caption", "document_blocks", "markdown", "score_metrics", "sheets_of", "title_of"]
 
 BEST = "best_macro_f1"
 NOTE = (
@@ -24,8 +24,9 @@ NOTE = (
 WORDS = (
     "1-class: always predicts the more frequent class. Sensitivity: the share of class 1 that is found; specificity: "
     "the share of class 0 that is left alone; balanced accuracy: the mean of the two. Micro-F1: F1 of class 1 from the "
-    "counts of all folds together. ROC AUC is not recorded: the records keep counts, not scores."
+    "counts of all folds together. "
 )
+NO_AUC = "ROC AUC (the mean of the folds') is not recorded: these records keep counts, not scores."
 TIPS = {MAJORITY: "always predicts the more frequent class"}
 
 
@@ -56,15 +57,27 @@ def scores(rows: Sequence[Row], against: str | None, published: str, name: str) 
     """The table of the activations."""
     paper = is_dementiabank(rows[0].spec)
     note = NOTE.format(against) if against else "mean ± standard deviation over the seeds, in percent"
-    heads = ("width", "parameters", *(METRICS[metric].title for metric in metrics_in("scores")))
+    shown = score_metrics(rows)
+    heads = ("width", "parameters", *(METRICS[metric].title for metric in shown))
     body = tuple(
-        (*named(row), count_cell(row.parameters), *(score_cell(row, metric) for metric in metrics_in("scores")))
-        for row in rows
+        (*named(row), count_cell(row.parameters), *(score_cell(row, metric) for metric in shown)) for row in rows
     )
     unlike = unlike_paper(rows[0].spec)
     apart = f" (not comparable, {unlike})" if unlike else ""
     title = f"Scores ({note}{f'; the published figure {published}{apart}' if paper else ''})"
-    return Sheet(name, title, headed(heads), body, toned=paper and not unlike, notes=(WORDS,))
+    return Sheet(
+        name,
+        title,
+        headed(heads),
+        body,
+        toned=paper and not unlike,
+        notes=(WORDS + ("" if "roc_auc" in shown else NO_AUC),),
+    )
+
+
+def score_metrics(rows: Sequence[Row]) -> list[str]:
+    """The metrics that one of these rows has a score of, in the order of the table."""
+    return [name for name in metrics_in("scores") if any(row.values.get(name) is not None for row in rows)]
 
 
 def headed(heads: Sequence[str]) -> tuple[Head, ...]:
@@ -130,7 +143,8 @@ def plain_cell(row: Row, metric: str) -> Cell:
     mean, std = row.values[metric], row.values[f"{metric}_std"]
     if row.nan:
         return Cell(f"{row.nan}/{row.seeds} NaN", row.nan)
-    return Cell("-" if mean is None else plus_minus(mean, std, 1), mean)
+    missing = "not recorded" if metric in METRICS and METRICS[metric].recorded else "-"
+    return Cell(missing if mean is None else plus_minus(mean, std, 1), mean)
 
 
 def score_cell(row: Row, metric: str) -> Cell:
