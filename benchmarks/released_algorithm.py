@@ -27,7 +27,7 @@ class ReleasedActivation(nn.Module):
     def __init__(self, channels: int, degree: int = 3, tails: str = "extrapolate", regression_nodes: int = 2) -> None:
         super().__init__()
         self.tails = tails
-        self.values = nn.Parameter(torch.zeros(channels, degree + 1))
+        self.heights = nn.Parameter(torch.zeros(channels, degree + 1))
         nodes = scaled_chebyshev_nodes(degree)
         numerator = without_diagonal(nodes.expand(degree + 1, degree + 1))
         denominator = (nodes.unsqueeze(1) - numerator).prod(dim=-1)
@@ -54,13 +54,13 @@ class ReleasedActivation(nn.Module):
         """Algorithm 1: (N, C, S) -> (N, C, S) by way of (N, C, n+1, n, S)."""
         differences = v[:, :, None, None, :] - self.numerator[None, None, :, :, None]
         bases = differences.prod(dim=3) / self.denominator[None, None, :, None]
-        return (self.values[None, :, :, None] * bases).sum(dim=2)
+        return (self.heights[None, :, :, None] * bases).sum(dim=2)
 
     def line(self, v: Tensor, end: int) -> Tensor:
         """The straight piece that joins the polynomial at one end: m v + (y - m x)."""
         node = -1 if end < 0 else 0
-        slope = (self.values * self.slopes[0 if end < 0 else 1]).sum(dim=1)
-        height = self.values[:, node] - slope * self.nodes[node]
+        slope = (self.heights * self.slopes[0 if end < 0 else 1]).sum(dim=1)
+        height = self.heights[:, node] - slope * self.nodes[node]
         return slope[None, :, None] * v + height[None, :, None]
 
 

@@ -200,9 +200,11 @@ def _as_recorded(ctx: Any) -> AbstractContextManager[None]:
     return kernels.use(ctx.asked)
 
 
-def _wrapped(*tensors: Tensor) -> bool:
+def _wrapped(x: Tensor, grad: Tensor, values: Tensor) -> bool:
     """Whether one of them has no memory of its own: a subclass's, or one that gradcheck's older vmap hands on."""
-    return any(type(tensor) not in OWN_TYPES or is_batched(tensor) for tensor in tensors)
+    if type(x) in OWN_TYPES and type(grad) in OWN_TYPES and type(values) in OWN_TYPES:
+        return is_batched(x) or is_batched(grad) or is_batched(values)
+    return True
 
 
 def _in_front(t: Tensor, dim: int | None, batch: int) -> Tensor:

@@ -20,14 +20,20 @@ from chebact.node_positions import barycentric_weights, split_nodes
 
 LEFT_HEIGHT, LEFT_SLOPE, RIGHT_HEIGHT, RIGHT_SLOPE = -4, -3, -2, -1
 CHEBYSHEV_POWERS = numpy.array([[1.0, 0, -1, 0], [0, 1, 0, -3], [0, 0, 2, 0], [0, 0, 0, 4]])  # of T_k in column k
+SMALL_ENOUGH = 2.0**20  # numbers of a channel up to this are divided and multiplied as they are; see `steps_down`
 POWER_DEGREE = 3  # up to here power coefficients are accurate and fast; above, the barycentric form is needed
+
+
+class IntervalError(ValueError):
+    """The interval has no two ends in the type that is computed in."""
 
 
 class Constants(NamedTuple):
     """The numbers that depend on nodes and type alone; `high` + `low` are the node positions.
 
-    `half` is half the length of the interval, `tiny` stands for a difference too small to divide by, and `most` for a
-    T_k(x) too large to compute with.
+    `half` is half the length of the interval, `tiny` stands for a difference too small to divide by, `most` for a
+    T_k(x) too large to compute with, and `largest` is the largest finite number. The weights have the unit of x, so
+    that a weight over a difference has none.
     """
 
     left: float
@@ -39,6 +45,7 @@ class Constants(NamedTuple):
     half: float
     tiny: float
     most: float
+    largest: float
     high: tuple[float, ...]
     low: tuple[float, ...]
     weights: tuple[float, ...]
@@ -85,6 +92,11 @@ class Basis:
     def has_tails(self) -> bool:
         """Whether straight lines go on outside the interval."""
         return self.tails != "none"
+
+    @property
+    def is_exact_at_nodes(self) -> bool:
+        """Whether the height itself is the value at a node, rounded to the type; a derivative is taken where x is."""
+        return self.order == 0
 
     @cached_property
     def pieces(self) -> Any:
@@ -166,13 +178,24 @@ class Basis:
         """The numbers that a kernel computes with, rounded to `dtype` (a NumPy type)."""
         return _constants(self.degree, self.has_tails, self.interval, self.middle_and_scale, numpy.dtype(dtype).name)
 
+    def ends_are_exact(self, dtype: Any) -> bool:
+        """Whether the ends, rounded to `dtype`, move by less than the type can tell beside the interval's length.
+
+        Then the polynomial at a rounded end is the height there, and its slope that of the line, to rounding.
+        """
+        _, low = split_nodes(self.degree, self.interval, dtype)
+        shift = max(abs(float(low[0])), abs(float(low[-1])))
+        return shift <= float(numpy.finfo(dtype).eps) / 4 * (self.interval[1] - self.interval[0])
+
     def fused_constants(self, dtype: Any) -> tuple[float, ...]:
         """Those of them that a fused kernel loads, in its order."""
         k = self.constants(dtype)
         if self.by_powers:
-            return (k.left, k.right, k.middle_high, k.middle_low, k.scale, *k.between, k.high[-1], k.high[0])
-        nodes = (k.high[-1], k.high[0], k.tiny, *k.high, *k.low, *k.weights)
-        return nodes if self.has_tails else (*nodes, k.middle_high, k.middle_low, k.half, k.most)
+            place, nodes = (k.middle_high, k.middle_low, k.scale), (*k.between, k.high[-1], k.high[0])
+            return (k.left, k.right, *place, *(nodes if self.is_exact_at_nodes else [math.nan] * 4), k.largest)
+        exact = 1.0 if self.is_exact_at_nodes else math.nan
+        numbers = (k.high[-1], k.high[0], k.tiny, k.largest, exact, *k.high, *k.low, *k.weights)
+        return numbers if self.has_tails else (*numbers, k.middle_high, k.middle_low, k.half, k.most)
 
     def _differentiated(self, matrix: Any) -> Any:
         inside = differentiation_matrix(self.degree, self.interval) @ matrix[: self.degree + 1]
@@ -234,7 +257,13 @@ def regression_weights(degree: int, count: int, interval: Interval = (-1.0, 1.0)
 @lru_cache(maxsize=256)
 def _constants(degree: int, tails: bool, interval: Interval, place: tuple[float, float], type_name: str) -> Constants:
     dtype = numpy.dtype(type_name).type
-    high, low = split_nodes(degree, interval, dtype)
+    with numpy.errstate(over="ignore"):
+        high, low = split_nodes(degree, interval, dtype)
+    if not (numpy.isfinite(high).all() and high[-1] < high[0]):
+        raise IntervalError(
+            f"interval must have two ends that are different finite numbers in {type_name}, got {interval}, "
+            f"which become ({float(high[-1])}, {float(high[0])}); choose another interval or compute in float64"
+        )
     middle_high = float(dtype(place[0]))
     between = ([float(x) for x in high[1:-1]] + [math.nan, math.nan])[:2]
     return Constants(
@@ -247,15 +276,26 @@ def _constants(degree: int, tails: bool, interval: Interval, place: tuple[float,
         half=float(dtype((interval[1] - interval[0]) / 2)),
         tiny=_tiny(interval[1] - interval[0], dtype),
         most=float(dtype(1e30 if dtype is numpy.float32 else 1e290)),
+        largest=float(numpy.finfo(dtype).max),
         high=tuple(float(x) for x in high),
         low=tuple(float(x) for x in low),
-        weights=tuple(float(dtype(x)) for x in barycentric_weights(degree)),
+        weights=tuple(float(dtype(x / place[1])) for x in barycentric_weights(degree)),
     )
 
 
+def steps_down(dtype: Any) -> tuple[float, float]:
+    """By what a channel with numbers above `SMALL_ENOUGH` is divided, and by what where they are above it still.
+
+    The barycentric form multiplies numbers by up to 2^60 (2^100 in float64) next to a node and divides again, and the
+    series by up to 1e30 (1e290): smaller by a power of two, they do not overflow on the way and keep their digits.
+    """
+    step = 2.0**54 if dtype is numpy.float32 else 2.0**502
+    return step, step * step
+
+
 def _tiny(width: float, dtype: Any) -> float:
-    """Nothing beside the width, and its inverse is finite."""
-    return float(dtype(max(width * 1e-30, 1e-36) if dtype is numpy.float32 else max(width * 1e-290, 1e-300)))
+    """A distance from a node that changes no digit of the polynomial up to the largest degree."""
+    return float(dtype(max(width * 2.0**-60, 1e-36) if dtype is numpy.float32 else width * 2.0**-100))
 
 
 def _lines(degree: int, tails: str, regression_nodes: int, interval: Interval) -> Any:

@@ -13,8 +13,7 @@ from torch import Tensor
 from chebact import kernels
 from chebact.basis import Basis, basis_of
 from chebact.checks import interval_of, regression_nodes_of, tails_of
-from chebact.kernels.reference import broadcast, differentiable, plain
-from chebact.torch_modes import is_exporting
+from chebact.kernels.reference import broadcast, differentiable
 
 __all__ = ["basis_named", "evaluate", "gradients", "in_plain_torch"]
 
@@ -89,13 +88,7 @@ def _backward(ctx: Any, grad: Tensor) -> Any:
 evaluate.register_autograd(_backward, setup_context=_keep)
 
 
-def in_plain_torch(
-    x: Tensor, values: Tensor, basis: Basis, axis: int, replicated: bool, *, through: bool = False
-) -> Tensor:
-    """The formula in operations that torch.export, ONNX and tensor subclasses understand.
-
-    `through`: autograd through it gives the derivative of the formula at the nodes too.
-    """
+def in_plain_torch(x: Tensor, values: Tensor, basis: Basis, axis: int, replicated: bool) -> Tensor:
+    """The formula in operations that torch.export, ONNX and subclasses of tensors know, for autograd to go through."""
     dtype = torch.promote_types(torch.promote_types(x.dtype, values.dtype), torch.float32)
-    formula = differentiable if through or is_exporting() else plain
-    return formula(x.to(dtype), broadcast(x, values.to(dtype), axis, replicated), basis).to(x.dtype)
+    return differentiable(x.to(dtype), broadcast(x, values.to(dtype), axis, replicated), basis).to(x.dtype)

@@ -15,7 +15,7 @@ from chebact.channels import describe_axes, find_axis
 from chebact.checks import FLOATS, Interval, Tails, degree_of, float_tensor, interval_of, regression_nodes_of, tails_of
 from chebact.compiled import in_plain_torch
 from chebact.kernels import evaluate as run_kernel
-from chebact.kernels import plan_for
+from chebact.kernels import find_plan
 from chebact.torch_modes import OWN_TYPES, Mode, find_mode, in_forward_mode, transforms_active
 from chebact.watchers import notify, watched
 
@@ -117,13 +117,13 @@ def apply_basis(
     `owner` is the module that is called, for those who watch its inputs.
     """
     mode = find_mode(x, heights)
-    plan = None
+    kept = None
     if (mode is _RECORDED or mode is _PLAIN) and type(channel_dim) is int:
         replicated = heights.dim() == 3
         axis = find_axis(x.dim(), channel_dim, replicated)
         if axis is not None:
-            plan = plan_for(x, heights, basis, axis)
-    if plan is None:  # else an earlier call has passed the checks
+            kept = find_plan(x, heights, basis, axis)
+    if kept is None:  # else an earlier call has passed the checks
         axis = check_call(x, heights, basis, channel_dim, name)
         replicated = heights.dim() == 3
     assert axis is not None
@@ -132,6 +132,7 @@ def apply_basis(
         return _in_graph(x, heights, kind, basis.regression_nodes, basis.interval, axis)
     if watched and owner is not None and not transforms_active():
         notify(owner, x)
+    plan = None if kept is None else kept.plan
     if mode is _RECORDED:
         return record(x, heights, basis, axis, replicated, plan)  # type: ignore[no-any-return]
     if mode is _PLAIN:

@@ -48,6 +48,6 @@ def call_in_graph(
     """
     if by_formula or is_exporting() or transforms_active():
         basis = basis_named(values, kind, nodes, left, right)
-        return in_plain_torch(x, values, basis, channel_dim, replicated, through=True)
+        return in_plain_torch(x, values, basis, channel_dim, replicated)
     result: Tensor = evaluate(x, values, kind, nodes, left, right, channel_dim, replicated)
     return result

@@ -23,8 +23,8 @@ Function = Callable[[torch.Tensor], torch.Tensor]
 InitName = Literal["zeros", "relu", "leaky_relu", "gelu", "silu", "tanh", "sigmoid", "identity"]
 Init = InitName | Function | Sequence[float] | Sequence[Sequence[float]] | torch.Tensor
 
-DEFAULT_INIT: Final[InitName] = "zeros"
-"""Where a `ChebyshevLagrange` starts that was told nothing else."""
+DEFAULT_INIT: Final[InitName] = "tanh"
+"""The default of `ChebyshevLagrange`, chosen by measurement: docs/guide.md. The paper's start is "zeros"."""
 
 INITIAL_SHAPES: dict[InitName, Function] = {
     "zeros": torch.zeros_like,
@@ -54,6 +54,8 @@ def shape_named(init: Any) -> Function:
         return result
     try:
         heights = torch.as_tensor(init).detach()
+        if heights.is_floating_point() and not hasattr(init, "dtype"):  # a list would come out in torch's default type
+            heights = torch.as_tensor(init, dtype=torch.float64)
     except (TypeError, ValueError, RuntimeError):
         heights = torch.zeros(())
     if heights.dim() == 0 or heights.is_complex() or heights.dtype == torch.bool:

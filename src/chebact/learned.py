@@ -18,6 +18,7 @@ from chebact.torch_modes import rename_parameter, stored_parameter
 __all__ = ["EXTRA_STATE", "OLD_NAME", "LearnedActivation"]
 
 EXTRA_STATE = "_extra_state"  # torch's name in a state for what is no tensor of the module
+_Tensor = torch.Tensor
 OLD_NAME = "values"  # of the parameter, in states and models that were saved before it got its name
 
 
@@ -49,9 +50,12 @@ class LearnedActivation(nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """The activation of x, in its shape, type and memory format."""
-        if type(x) is not torch.Tensor and isinstance(x, fx.Proxy):
+        if type(x) is not _Tensor and isinstance(x, fx.Proxy):
             return self._as_leaf(x)
-        learned, name = self._rows_for(x), self.parameter_name
+        name = self.parameter_name
+        learned: torch.Tensor | None = stored_parameter(self, name)
+        if learned is None or self.groups is not None or self.channels is None or self.channels == 1:
+            learned = self._rows_for(x)
         return apply_basis(x, learned, self.basis, self.channel_dim, name, inplace=self.inplace, owner=self)
 
     def _as_leaf(self, x: Any) -> Any:
@@ -125,9 +129,6 @@ class LearnedActivation(nn.Module):
 
     def _rows_for(self, x: torch.Tensor) -> torch.Tensor:
         """The parameter with a row per channel, for x."""
-        stored = stored_parameter(self, self.parameter_name)
-        if stored is not None and self.groups is None and self.channels is not None and self.channels > 1:
-            return stored
         if self.channels is None and self.groups != 1:
             if torch.compiler.is_compiling():
                 from chebact.graph_calls import learn_channels  # loads the compiler, which is at work here

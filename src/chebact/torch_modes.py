@@ -8,27 +8,34 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from enum import Enum
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 from torch import Tensor, nn
 from torch._C._functorch import TransformType
 from torch._functorch.pyfunctorch import retrieve_all_functorch_interpreters
 from torch.autograd import forward_ad
+from torch.nn.modules import module as _modules
+
+if TYPE_CHECKING:
+    from torch.optim import Optimizer  # which loads much that nobody else needs
 
 __all__ = [
     "OWN_TYPES",
     "PRIVATE_NAMES",
     "Mode",
     "find_mode",
+    "has_global_hooks",
     "has_hooks",
     "in_forward_mode",
     "is_batched",
     "is_exporting",
     "is_zero_tensor",
+    "optimizer_has_hooks",
     "outside_graphs",
     "rename_parameter",
     "stored_parameter",
+    "tensor_has_hooks",
     "transforms_active",
 ]
 
@@ -54,6 +61,11 @@ PRIVATE_NAMES = {
     "Module._forward_pre_hooks": "the same",
     "Module._backward_hooks": "the same",
     "Module._backward_pre_hooks": "the same",
+    "torch.nn.modules.module._has_any_global_hook": "the fused trainer would pass by hooks on all modules",
+    "Tensor._backward_hooks": "the fused trainer would pass by a hook on a parameter",
+    "Tensor._post_accumulate_grad_hooks": "the same",
+    "Optimizer._optimizer_step_pre_hooks": "the fused trainer would pass by a hook on an optimizer",
+    "Optimizer._optimizer_step_post_hooks": "the same",
 }
 
 _MODES = torch._C._TorchDispatchModeKey
@@ -65,6 +77,7 @@ transforms_active = torch._C._are_functorch_transforms_active
 is_batched = torch._C._functorch.is_legacy_batchedtensor
 """Whether a tensor is one that gradcheck's older vmap hands on, which has no memory of its own."""
 
+_is_compiling = torch.compiler.is_compiling
 is_exporting: Callable[[], bool] = getattr(torch.compiler, "is_exporting", torch.compiler.is_compiling)
 """Whether torch.export calls this; torch 2.6 has one flag for that and for what Dynamo itself looks into."""
 
@@ -88,10 +101,12 @@ _PLAIN, _RECORDED, _TRANSFORMED, _FORMULA, _GRAPH = Mode
 
 def find_mode(x: Any, heights: Any) -> Mode:
     """The mode of a call with these tensors."""
-    if torch.compiler.is_compiling():
+    if _is_compiling():
         return _GRAPH
-    if type(x) not in OWN_TYPES or type(heights) not in OWN_TYPES or _is_traced():
+    if type(x) not in OWN_TYPES or type(heights) not in OWN_TYPES:
         return _FORMULA
+    if _tracing_state() is not None or _key_included(_PRE_DISPATCH) or (_count_modes() > 0 and _has_tracing_mode()):
+        return _FORMULA  # torch.jit.trace and make_fx would not see a kernel, which writes to memory behind their backs
     if transforms_active() or forward_ad._current_level >= 0 or is_batched(x) or is_batched(heights):
         return _FORMULA if _beyond_functions() else _TRANSFORMED
     if torch.is_grad_enabled() and (x.requires_grad or heights.requires_grad):
@@ -104,19 +119,9 @@ def in_forward_mode() -> bool:
     return forward_ad._current_level >= 0
 
 
-def _is_traced() -> bool:
-    """Whether torch.jit.trace or make_fx writes down what is called, or tensors are made that have no memory.
-
-    A kernel writes to memory behind their backs.
-    """
-    return (
-        _tracing_state() is not None
-        or _key_included(_PRE_DISPATCH)
-        or (_count_modes() > 0 and any(torch._C._get_dispatch_mode(each) is not None for each in _TRACING))
-    )
-
-
-_TRACING = (_MODES.PROXY, _MODES.FAKE, _MODES.FUNCTIONAL)
+def _has_tracing_mode() -> bool:
+    """Whether make_fx writes down what is called, or tensors are made that have no memory."""
+    return any(torch._C._get_dispatch_mode(mode) is not None for mode in (_MODES.PROXY, _MODES.FAKE, _MODES.FUNCTIONAL))
 
 
 def _beyond_functions() -> bool:
@@ -155,3 +160,18 @@ def has_hooks(module: nn.Module) -> bool:
     return bool(
         module._forward_hooks or module._forward_pre_hooks or module._backward_hooks or module._backward_pre_hooks
     )
+
+
+def has_global_hooks() -> bool:
+    """Whether somebody wants to be called when any module is."""
+    return bool(_modules._has_any_global_hook())  # type: ignore[no-untyped-call]
+
+
+def tensor_has_hooks(tensor: Tensor) -> bool:
+    """Whether somebody wants to be called when a gradient reaches this tensor."""
+    return bool(tensor._backward_hooks or tensor._post_accumulate_grad_hooks)
+
+
+def optimizer_has_hooks(optimizer: Optimizer) -> bool:
+    """Whether somebody wants to be called when this optimizer steps."""
+    return bool(optimizer._optimizer_step_pre_hooks or optimizer._optimizer_step_post_hooks)

@@ -77,6 +77,13 @@ def test_heights_may_be_given_as_numbers(kind):
     assert ChebyshevLagrange(1).fit_(kind(rows)).heights.tolist() == [rows]
 
 
+def test_heights_in_a_list_are_taken_to_the_last_bit():
+    """Python's own floats are the truth; 0.1 is none that float32 holds."""
+    heights = [0.1, -0.3, 1 / 3, 2.0]
+    assert ChebyshevLagrange(1, init=heights, dtype=torch.float64).heights.tolist() == [heights]
+    assert ChebyshevLagrange(1, init=[heights], dtype=torch.float64).heights.tolist() == [heights]
+
+
 def test_heights_given_are_copied():
     rows = torch.zeros(4)
     module = ChebyshevLagrange(3, init=rows)

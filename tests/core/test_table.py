@@ -2,6 +2,7 @@
 
 from functools import partial
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -57,13 +58,18 @@ def test_the_table_has_the_paper_s_names_and_takes_a_user_s_own():
         table._rows.pop("mine", None)
 
 
+def tanh_through_four_nodes(x):
+    places = np.cos(np.pi * np.array([1, 3, 5, 7]) / 8) / np.cos(np.pi / 8)
+    return torch.from_numpy(np.polyval(np.polyfit(places, np.tanh(places), 3), x.numpy())).float()
+
+
 @pytest.mark.parametrize(
     ("name", "truth"),
     [
         ("relu", torch.relu),
         ("tanh", torch.tanh),
         ("cubic", lambda x: x**3),
-        ("cl", lambda x: 0 * x),
+        ("cl", tanh_through_four_nodes),
         ("wcp", lambda x: 0 * x),
         ("gelu", functional.gelu),
         ("silu", functional.silu),

@@ -21,6 +21,7 @@ from chebact.lab.cli import run_command
 from chebact.lab.clinical import rows as clinical_rows
 from chebact.lab.images import rows as image_rows
 from chebact.lab.page.results import read_results
+from chebact.lab.page.sheet import as_json
 from chebact.lab.play.shapes import shapes_in_record
 from chebact.lab.spec import canonical
 from chebact.lab.store import read_record
@@ -127,8 +128,8 @@ def show(path):
     """What was let through becomes rows and shapes, or is refused in a sentence by those who show it; 1."""
     record = read_record(path)
     if record.experiment in SUBJECTS:
-        rows = SUBJECTS[record.experiment]
-        assert json.loads(rows.as_json(rows.rows_of([record])))
+        rows = SUBJECTS[record.experiment].rows_of([record])
+        assert json.loads(as_json([row.exported() if hasattr(row, "exported") else row.values for row in rows]))
     with suppress(LabError):
         assert json.dumps([shapes.as_json() for shapes in shapes_in_record(path)], allow_nan=False)
     return 1

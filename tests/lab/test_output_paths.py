@@ -12,12 +12,12 @@ from chebact.lab.output import check_file, check_folder, make_folder, save
 
 ROOT = Path(__file__).resolve().parents[2]
 FILES = {
-    ("report", "synthetic"): ["--markdown", "--csv", "--json"],
-    ("report", "clinical"): ["--markdown", "--csv", "--json"],
-    ("report", "images"): ["--markdown", "--text", "--json", "--curves"],
+    ("report", "synthetic"): ["--markdown", "--text", "--csv", "--json"],
+    ("report", "clinical"): ["--markdown", "--text", "--csv", "--json"],
+    ("report", "images"): ["--markdown", "--text", "--csv", "--json", "--curves"],
     ("reproduce",): ["--json"],
     ("bench", "ops"): ["--json"],
-    ("bench", "page"): ["--markdown", "--plot"],
+    ("bench", "page"): ["--markdown", "--text", "--csv", "--json", "--plot"],
     ("play",): ["--output"],
 }
 FOLDERS = {
@@ -29,7 +29,7 @@ FOLDERS = {
     ("report", "images"): ["--output", "--captures"],
     ("run", "synthetic"): ["--results"],
     ("run", "clinical"): ["--results"],
-    ("run", "images"): ["--output"],
+    ("run", "images"): ["--results"],
     ("reproduce",): ["--results"],
     ("data", "fetch"): ["--data"],
 }

@@ -1,11 +1,13 @@
 """One spec per experiment: what the command line shows, what runs, and what a record keeps."""
 
+import math
 import shlex
 from dataclasses import dataclass, fields
 from pathlib import Path
 
 import pytest
 
+from chebact import nodes
 from chebact.lab.cli import app, run_command
 from chebact.lab.clinical.spec import ClinicalSettings
 from chebact.lab.experiments import EXPERIMENTS, load
@@ -76,6 +78,7 @@ UNUSUAL = {
     "precision": "bfloat16",
     "channels_last": False,
     "shake": True,
+    "init": "relu",
 }
 
 
@@ -122,3 +125,32 @@ def test_an_old_name_works_and_a_note_says_the_new_one(tmp_path, capsys):
     assert "--recipes is called --recipe now" in said
     assert f"chebact report synthetic --results {tmp_path}" in " ".join(said.split())
     assert (tmp_path / "released" / "0.01" / "relu-step.json").exists()
+
+
+def test_heights_start_where_init_says_and_at_zero_as_in_the_paper():
+    learned = ImageSpec("digits", "cl-extrapolate").network(0).activation_before(6)
+    assert not learned.heights.any()
+    learned = ImageSpec("digits", "cl-extrapolate", init="relu").network(0).activation_before(6)
+    assert learned.heights[0].tolist() == pytest.approx([max(0.0, x) for x in nodes(3).tolist()], rel=1e-6)
+    assert ImageRequest(models=("relu", "cl-extrapolate"), init="relu").specs() == [
+        ImageSpec("digits", "relu"),  # it has no heights: the record without the option serves
+        ImageSpec("digits", "cl-extrapolate", init="relu"),
+    ]
+
+
+@pytest.mark.parametrize("words", [["images", "--models", "relu"], ["synthetic", "--models", "tanh", "relu"]])
+def test_a_start_that_changes_nothing_is_refused(words, tmp_path, capsys):
+    assert run_command(["run", *words, "--init", "gelu", "--results", str(tmp_path)]) == 2
+    assert "--init gelu must have a model with learned heights" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_synthetic_start_is_in_the_record_and_reaches_the_network(tmp_path):
+    words = ["--models", "cl-extrapolate", "--datasets", "step", "--noise", "0.01", "--seeds", "1", "--epochs", "1"]
+    assert (
+        run_command(["run", "synthetic", *words, "--workers", "1", "--init", "tanh", "--results", str(tmp_path)]) == 0
+    )
+    record = read_record(tmp_path / "paper" / "0.01" / "cl-extrapolate-step.json")
+    assert record.spec["init"] == "tanh"
+    start = record.results["activations"]["layers"][0]["start"][0]
+    assert start == pytest.approx([math.tanh(x) for x in nodes(3).tolist()], rel=1e-4)

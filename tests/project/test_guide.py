@@ -10,6 +10,8 @@ from xml.etree import ElementTree
 
 import pytest
 
+from chebact.initial import DEFAULT_INIT
+
 ROOT = Path(__file__).resolve().parents[2]
 PICTURES = ("beside", "guide-choices", "guide-init")
 
@@ -90,6 +92,12 @@ def test_the_rule_leaves_out_what_stalls_and_breaks_ties_by_the_worst_case(guide
     ]
     assert guide["outcomes"].choose_default(rows).model.init == "gelu"
     assert guide["outcomes"].choose_default(rows[:1] + rows[2:]).model.init == "tanh"
+
+
+def test_the_default_init_is_the_one_that_the_records_chose(guide):
+    outcomes = guide["outcomes"]
+    rows = outcomes.standings(outcomes.read_outcomes(ROOT / "results" / "guide"))
+    assert outcomes.choose_default(rows).model.init == DEFAULT_INIT
 
 
 def test_the_geometric_mean_counts_a_lost_training_as_a_constant(guide):

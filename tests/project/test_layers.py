@@ -5,9 +5,12 @@ import importlib
 import subprocess
 import sys
 import types
+from functools import cache
 from pathlib import Path
 
 import pytest
+
+from chebact.lab.experiments import EXPERIMENTS
 
 SOURCE = Path(__file__).resolve().parents[2] / "src" / "chebact"
 LAYERS = [
@@ -27,16 +30,18 @@ LAYERS = [
     ["table"],
     ["recording"],
     ["surgery", "plotting", "networks.*"],
+    ["training.losses"],
+    ["training.task", "training.fused.ops.*"],
+    ["training.fused.*"],
     ["training.*"],
     ["estimators.*"],
     ["lab.*"],
     ["lab.page.*"],
     ["lab.commands.*"],
-    ["lab.synthetic.*", "lab.clinical.*", "lab.images.*", "lab.bench.*", "lab.play.*"],
+    [*(f"lab.{name}.*" for name in EXPERIMENTS), "lab.bench.*", "lab.play.*"],
     ["lab.cli"],
     ["__main__"],
 ]
-SUBJECTS = ("synthetic", "clinical", "images")
 SHOWING = (
     "rows",
     "tables",
@@ -75,7 +80,7 @@ def level(name):
 
 
 def imports(name):
-    """The modules of the package that a module imports anywhere in its text, type checking aside."""
+    """The names that a module imports anywhere in its text, type checking aside."""
     tree = ast.parse(MODULES[name].read_text())
     for node in list(ast.walk(tree)):
         if isinstance(node, ast.If) and ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING"):
@@ -88,19 +93,22 @@ def imports(name):
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
+@cache
 def inner_imports(name):
+    found = set()
     for full in imports(name):
         parts = full.split(".")
         if parts[0] == "chebact":
             inner = parts[1:]
             while ".".join(inner) not in MODULES:
                 inner = inner[:-1]
-            yield ".".join(inner)
+            found.add(".".join(inner))
+    return found
 
 
 @pytest.mark.parametrize("name", sorted(set(MODULES) - FREE))
 def test_imports_go_down_the_layers(name):
-    for other in set(inner_imports(name)) - {name}:
+    for other in inner_imports(name) - {name}:
         if not other:
             assert name.split(".")[0] in ("lab", "__main__"), f"{name} imports all of chebact"
             continue
@@ -145,12 +153,25 @@ def test_the_library_never_reaches_the_laboratory(name):
 
 
 def test_what_runs_and_what_shows_never_reach_each_other():
-    runs = {f"lab.{subject}.run" for subject in SUBJECTS}
-    shows = {f"lab.{subject}.{name}" for subject in SUBJECTS for name in SHOWING} & set(MODULES)
+    runs = {f"lab.{subject}.run" for subject in EXPERIMENTS}
+    shows = {f"lab.{subject}.{name}" for subject in EXPERIMENTS for name in SHOWING} & set(MODULES)
     shows |= {name for name in MODULES if name.startswith("lab.page.")}
     assert runs <= set(MODULES)
     assert not [(name, found) for name in runs for found in reached(name) & shows]
     assert not [(name, found) for name in shows for found in reached(name) & runs]
+
+
+def test_only_the_command_line_and_the_page_read_the_table_of_experiments():
+    readers = {name for name in MODULES if "lab.experiments" in inner_imports(name)}
+    assert "lab.cli" in readers
+    assert {name for name in readers if not name.startswith("lab.page.")} == {"lab.cli"}
+
+
+@pytest.mark.parametrize("subject", EXPERIMENTS)
+def test_a_spec_stands_below_what_runs_and_what_shows(subject):
+    above = {f"lab.{subject}.{name}" for name in ("run", "training", "models", "commands", *SHOWING)}
+    assert f"lab.{subject}.spec" in MODULES
+    assert not reached(f"lab.{subject}.spec") & above
 
 
 def test_importing_chebact_loads_none_of_the_heavy_packages():
@@ -177,7 +198,9 @@ def public_modules():
     return sorted(name for name in MODULES if name and name.split(".")[0] not in ("lab", "__main__", "basis"))
 
 
-@pytest.mark.parametrize("name", [name for name in public_modules() if not name.startswith(("kernels.",))])
+@pytest.mark.parametrize(
+    "name", [name for name in public_modules() if not name.startswith(("kernels.", "training.fused.ops"))]
+)
 def test_public_modules_say_what_is_theirs(name):
     module = importlib.import_module(f"chebact.{name}")
     assert all(hasattr(module, each) for each in module.__all__)

@@ -126,3 +126,27 @@ def torch_chebyshev_sum(x, weights):
         before, here = here, 2 * x * here - before
         total = total + here * weights[..., k]
     return total
+
+
+@lru_cache(maxsize=256)
+def _powers(degree, interval):
+    """The matrix that takes heights at the nodes to coefficients of powers of t = (x - middle) / half, mpf."""
+    unit = [(x - _middle(interval)) / _half(interval) for x in exact_nodes(degree, interval)]
+    return mp.matrix([[t**k for k in range(degree + 1)] for t in unit]) ** -1
+
+
+def _middle(interval):
+    return (mpf(interval[0]) + mpf(interval[1])) / 2
+
+
+def _half(interval):
+    return (mpf(interval[1]) - mpf(interval[0])) / 2
+
+
+def exact_derivative(x, values, order=1, interval=(-1.0, 1.0)):
+    """The derivative of that order at float x of the polynomial through the float values at the exact nodes, mpf."""
+    degree = len(values) - 1
+    weights = _powers(degree, interval) * mp.matrix([mpf(y) for y in values])
+    t = (mpf(x) - _middle(interval)) / _half(interval)
+    terms = (weights[k] * mp.ff(k, order) * t ** (k - order) for k in range(order, degree + 1))
+    return mp.fsum(terms) / _half(interval) ** order

@@ -9,24 +9,26 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache, lru_cache
 from importlib import import_module
-from typing import Any, Protocol, cast
+from typing import Any, NamedTuple, Protocol, cast
 
 import torch
 
-from chebact.basis import Basis
+from chebact.basis import Basis, IntervalError, basis_of
 from chebact.kernels import reference
 from chebact.kernels.cpu import threads
-from chebact.kernels.layout import NoMemoryError, Sizes, check_fit, check_memory, has_memory, literal, prepared
+from chebact.kernels.layout import NoMemoryError, Sizes, check_fit, check_memory, literal, prepared
 
-__all__ = ["NAMES", "Kernel", "KernelUnavailableError", "Plan", "asked_for", "choose", "use", "why_not"]
+__all__ = ["NAMES", "Kernel", "KernelUnavailableError", "Plan", "asked_for", "choose", "use", "warm", "why_not"]
 
 NAMES = ("cpu", "gpu", "reference")  # in the order of preference
 
+_USUAL_TYPES = (torch.float32,)
 _log = logging.getLogger("chebact")
 _asked: ContextVar[str | None] = ContextVar("chebact_kernel", default=None)
 _said: set[str] = set()
@@ -72,9 +74,20 @@ class Plan(Protocol):
         """The gradient of x into `out`; returns that of the values."""
 
 
+class Kept(NamedTuple):
+    """A plan, the bytes of x and values that it reads, and how x lies in memory."""
+
+    plan: Plan
+    size: int
+    value_size: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    dtype: torch.dtype
+
+
 MOST_PLANS = 4096
-_plans: dict[tuple[Any, ...], tuple[Plan, int, int]] = {}
-"""What the automatic choice came to on the CPU, by all that it depends on; and the bytes that x and values have.
+_plans: dict[tuple[Any, ...], Kept] = {}
+"""What the automatic choice came to on the CPU, by all that it depends on.
 
 A large tensor leaves nothing of Python in a processor's caches, and then the way to a kernel costs as much as the
 kernel itself. So the second call of a kind goes a short one.
@@ -108,7 +121,7 @@ asked_for_by_context = _asked.get
 
 def asked_for() -> str | None:
     """The kernel that was asked for by name, or None where the choice is automatic."""
-    name = _asked.get() or os.environ.get("CHEBACT_KERNEL") or None  # `plan_for` asks the same
+    name = _asked.get() or os.environ.get("CHEBACT_KERNEL") or None  # `find_plan` asks the same
     return None if name is None else _known(name, "CHEBACT_KERNEL")
 
 
@@ -147,7 +160,7 @@ def evaluate(
     """sigma(x) in the type and memory format of x; values are (channel, degree + 1) or (replica, channel, degree + 1).
 
     `channel_dim` counts all axes of x, `replicated` says that the first one is the replica axis. `plan` is what
-    `plan_for` has just said, if it was asked.
+    `find_plan` has just found, if it was asked.
     """
     if plan is not None and not inplace:
         out = torch.empty_like(x)
@@ -181,7 +194,8 @@ def _evaluate(
         else:
             if kernel.name == "cpu" and given is x and heights is values and asked_for() is None:
                 plan = cast(Any, kernel).plan_of(basis, layout.sizes, layout.dtype)
-                _keep_plan(_kind(x, values, basis, channel_dim), (plan, x.nbytes, values.nbytes))
+                kept = Kept(plan, x.nbytes, values.nbytes, x.shape, x.stride(), x.dtype)
+                _keep_plan(_kind(x, values, basis, channel_dim), kept)
     if inplace and given is x:
         torch.autograd.graph.increment_version(x)  # the kernel wrote behind torch's back
         return x
@@ -194,11 +208,11 @@ def gradients(
     x: torch.Tensor, grad: torch.Tensor, values: torch.Tensor, basis: Basis, channel_dim: int, replicated: bool
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """The gradients of x and of the values, in their types, from that of sigma(x); that of the values is contiguous."""
-    plan = plan_for(x, values, basis, channel_dim)
-    if plan is not None and _lies_like(grad, x):
+    kept = find_plan(x, values, basis, channel_dim)
+    if kept is not None and _can_read(kept, grad):
         out = torch.empty_like(x)
         try:
-            return out, plan.gradients(x, grad, values, out)
+            return out, kept.plan.gradients(x, grad, values, out)
         except NoMemoryError:
             pass
         except Exception:
@@ -233,7 +247,7 @@ def _gradients(
     return out, for_values
 
 
-def plan_for(x: torch.Tensor, values: torch.Tensor, basis: Basis, channel_dim: int) -> Plan | None:
+def find_plan(x: torch.Tensor, values: torch.Tensor, basis: Basis, channel_dim: int) -> Kept | None:
     """The plan of an earlier call that was alike in all that matters, where no kernel is asked for by name.
 
     None says nothing; a plan says that x and values fit. `channel_dim` counts all axes of x. Tensors of torch's own
@@ -247,21 +261,46 @@ def plan_for(x: torch.Tensor, values: torch.Tensor, basis: Basis, channel_dim: i
         kept = _plans.get(_kind(x, values, basis, channel_dim))
     except RuntimeError:  # sparse and nested tensors have no strides
         return None
-    if kept is None or not (has_memory(x, kept[1]) and has_memory(values, kept[2])):
+    if kept is None:
         return None
-    return kept[0]
+    # the storage can be resized behind a tensor's back: so it is asked every time
+    if x.untyped_storage().nbytes() < kept.size + x.storage_offset() * x.itemsize:
+        return None
+    if values.untyped_storage().nbytes() < kept.value_size + values.storage_offset() * values.itemsize:
+        return None
+    return kept
 
 
-def _lies_like(grad: torch.Tensor, x: torch.Tensor) -> bool:
+def warm(
+    degrees: Iterable[int] = (3, 5),
+    tails: Iterable[str] = ("extrapolate",),
+    dtypes: Iterable[torch.dtype] = _USUAL_TYPES,
+) -> float:
+    """Have the CPU kernel ready: compile what is not on disk yet. Returns the seconds that it took.
+
+    A kind of call is compiled when it first comes, for some 10 s, and then kept on disk; a container can do this while
+    it is built. All degrees up to 3 are one kind, all above are one; every kind of tails and every type is one.
+    """
+    reason = why_not("cpu", torch.device("cpu"))
+    if reason is not None:
+        raise KernelUnavailableError(f"the kernel 'cpu' cannot be made ready: {reason}")
+    start = time.perf_counter()
+    cast(Any, _module("cpu")).warm([basis_of(Basis(degree, kind)) for degree in degrees for kind in tails], dtypes)
+    return time.perf_counter() - start
+
+
+def _can_read(kept: Kept, grad: torch.Tensor) -> bool:
     """Whether a plan that was made for x can read `grad` too."""
     try:
-        alike = grad.shape == x.shape and grad.stride() == x.stride()
+        alike = grad.stride() == kept.strides and grad.shape == kept.shape
     except RuntimeError:  # sparse and nested tensors have no strides
         return False
-    return alike and grad.dtype == x.dtype and grad.is_cpu and not grad.is_neg() and has_memory(grad, grad.nbytes)
+    if not alike or grad.dtype != kept.dtype or not grad.is_cpu or grad.is_neg():
+        return False
+    return grad.untyped_storage().nbytes() >= kept.size + grad.storage_offset() * grad.itemsize
 
 
-def _keep_plan(kind: tuple[Any, ...], plan: tuple[Plan, int, int]) -> None:
+def _keep_plan(kind: tuple[Any, ...], plan: Kept) -> None:
     if threads.is_forked():
         return
     if len(_plans) >= MOST_PLANS:
@@ -289,7 +328,7 @@ def _like(x: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
 
 def _fall_back(kernel: Kernel, basis: Basis, error: Exception) -> Kernel:
     """The reference, from now on, in place of a kernel that failed; asked for by name, its error is raised."""
-    if kernel is reference or asked_for() is not None:
+    if kernel is reference or asked_for() is not None or isinstance(error, IntervalError):
         raise error
     if not isinstance(error, MemoryError | torch.OutOfMemoryError | NoMemoryError):  # these may pass
         _failed.add((kernel.name, basis))

@@ -71,17 +71,12 @@ def check_fit(
         raise ValueError(f"grad must have the shape of x, {tuple(shape)}, got {tuple(grad.shape)}")
 
 
-def has_memory(tensor: torch.Tensor, size: int) -> bool:
-    """Whether the storage of a dense tensor of `size` bytes still holds them: it can be resized behind its back."""
-    return tensor.untyped_storage().nbytes() >= size + tensor.storage_offset() * tensor.itemsize
-
-
 def check_memory(name: str, tensor: torch.Tensor) -> None:
     """A ValueError where the storage of a tensor was made smaller than the tensor is."""
     if tensor.device.type == "meta" or not tensor.numel():
         return
     last = sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True))
-    if not has_memory(tensor, (last + 1) * tensor.itemsize):
+    if tensor.untyped_storage().nbytes() < (tensor.storage_offset() + last + 1) * tensor.itemsize:
         raise ValueError(
             f"{name} must have memory for its shape {tuple(tensor.shape)}, got a storage of "
             f"{tensor.untyped_storage().nbytes()} bytes; it was resized after the tensor was made"
@@ -147,7 +142,7 @@ def by_rows(x: torch.Tensor, sizes: Sizes) -> torch.Tensor:
 def _sizes(shape: Ints, strides: Ints, rows: int, channel_dim: int, replicated: bool) -> Sizes:
     total, replicas = _product(shape), shape[0] if replicated else 1
     if rows == 1 or total == 0:  # one shape for all elements: the channel axis has no meaning
-        return Sizes(replicas, 1, rows, total // (replicas * rows) if replicas else 0)
+        return Sizes(replicas, 1, rows, total // (replicas * rows) if replicas and rows else 0)
     inner = strides[channel_dim]
     return Sizes(replicas, total // (replicas * rows * inner), rows, inner)
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import numpy
 import torch
 
-from chebact.basis import Basis, Constants
+from chebact.basis import SMALL_ENOUGH, Basis, Constants, steps_down
 from chebact.kernels.layout import Sizes, by_rows
 from chebact.wide import matrix_on, widened
 
@@ -50,32 +50,68 @@ def _by_channel(values: torch.Tensor, sizes: Sizes) -> torch.Tensor:
 def plain(x: torch.Tensor, values: torch.Tensor, basis: Basis, *, through: bool = False) -> torch.Tensor:
     """sigma(x); the last axis of `values` holds the degree + 1 parameters, the others broadcast against x.
 
-    `through`: at a node the exact height comes as a correction without a derivative, so autograd sees the polynomial.
+    `through`: for autograd to go through. Between the ends it then sees a sum of powers or of T_0 ... T_degree, whose
+    derivatives of every order are right everywhere. The value stays that of the accurate form, with the height itself
+    at a node: it is added without a derivative.
     """
-    numbers = list((widened(values) @ matrix_on(basis.table.T, x.device)).to(x.dtype).unbind(-1))
-    k = basis.constants(_numpy_type(x.dtype))
-    held = x if not basis.has_tails else x.clamp(k.left, k.right)
     if basis.by_powers:
-        inside = _at_nodes(_horner(_position(held, k), numbers[:4]), x, k.between, numbers[8:], through)
-        if basis.has_tails:
-            return _with_lines(inside, x, k, numbers[4:8])
-        return _at_nodes(inside, x, (k.high[-1], k.high[0]), [numbers[4], numbers[6]], through)
-    heights = numbers[: basis.degree + 1]
-    if basis.has_tails:
-        return _with_lines(_at_nodes(_barycentric(held, heights, k), held, k.high, heights), x, k, numbers[-4:])
-    near = x.clamp(min(k.high), max(k.high))
-    inside = _at_nodes(_barycentric(near, heights, k), x, k.high, heights)
-    series = numbers[basis.degree + 1 :]
-    outside = sum((c * t for c, t in zip(series, _growing(x, k, basis.degree), strict=True)), torch.zeros_like(x))
-    return torch.where(near == x, inside, outside)
+        return _by_powers(x, _finite(widened(values) @ matrix_on(basis.table.T, x.device), x.dtype), basis, through)
+    return _by_nodes(x, widened(values), basis, through)
 
 
 def differentiable(x: torch.Tensor, values: torch.Tensor, basis: Basis) -> torch.Tensor:
-    """As `plain`, for an exported graph: autograd through it gives the formula's derivative in x, at the nodes too."""
-    if basis.by_powers:
-        return plain(x, values, basis, through=True)
-    still = x.detach()
-    return plain(still, values, basis) + (x - still) * plain(still, values.detach(), basis.derivative())
+    """`plain` for autograd to go through: traced and exported graphs, and tensors that are a class of their own."""
+    return plain(x, values, basis, through=True)
+
+
+def _by_powers(x: torch.Tensor, table: torch.Tensor, basis: Basis, through: bool) -> torch.Tensor:
+    k, numbers = basis.constants(_numpy_type(x.dtype)), list(table.to(x.dtype).unbind(-1))
+    held = x.clamp(k.left, k.right) if basis.has_tails else x
+    inside = _horner(_position(held, k), numbers[:4])
+    if basis.is_exact_at_nodes:
+        inside = _at_nodes(inside, x, k.between, numbers[8:], through)
+    if basis.has_tails:
+        return _with_lines(inside, x, k, numbers[4:8])
+    if basis.is_exact_at_nodes:
+        inside = _at_nodes(inside, x, (k.high[-1], k.high[0]), [numbers[4], numbers[6]], through)
+    return inside
+
+
+def _by_nodes(x: torch.Tensor, values: torch.Tensor, basis: Basis, through: bool) -> torch.Tensor:
+    k, terms = basis.constants(_numpy_type(x.dtype)), basis.degree + 1
+    table = _finite(values @ matrix_on(basis.table.T, x.device), x.dtype)
+    bent = table[..., :terms] if basis.has_tails else table
+    factor = _factor(bent, x.dtype)
+    numbers = list((bent / factor).to(x.dtype).unbind(-1))
+    heights, factor = numbers[:terms], factor.squeeze(-1).to(x.dtype)
+    near = x.clamp(k.high[-1], k.high[0])
+    inside = _barycentric(near, heights, k)
+    if basis.is_exact_at_nodes:
+        inside = _at_nodes(inside, near if basis.has_tails else x, k.high, heights)
+    inside = inside * factor
+    if through:
+        series = _clenshaw(widened(near), values @ matrix_on(basis.series.T, x.device), basis)
+        inside = inside.detach() + (series - series.detach()).to(x.dtype)
+    if basis.has_tails:
+        return _with_lines(inside, x, k, list(table[..., terms:].to(x.dtype).unbind(-1)))
+    growing = zip(numbers[terms:], _growing(x, k, basis.degree), strict=True)
+    return torch.where(near == x, inside, sum((c * t for c, t in growing), torch.zeros_like(x)) * factor)
+
+
+def _finite(table: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """The numbers made from finite heights, finite in `dtype` too."""
+    if table.dtype == dtype:
+        return table
+    most = torch.finfo(dtype).max
+    return torch.where(table.abs() < math.inf, table.clamp(-most, most), table)
+
+
+def _factor(numbers: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """What to divide the numbers of a channel by: see `basis.steps_down`."""
+    step, two_steps = steps_down(_numpy_type(dtype))
+    size = numbers.abs().amax(-1, keepdim=True)
+    factor = torch.where(size > SMALL_ENOUGH, step, torch.ones_like(size))
+    return torch.where(size > SMALL_ENOUGH * step, two_steps, factor)
 
 
 def broadcast(x: torch.Tensor, values: torch.Tensor, axis: int, replicated: bool) -> torch.Tensor:
@@ -94,8 +130,7 @@ def plain_gradients(
     """The gradients of x and of the values by operations that leave their inputs alone, for x of any shape."""
     kept = ({0} if replicated else set()) | ({axis} if values.shape[-2] != 1 else set())
     summed = [dim for dim in range(x.dim()) if dim not in kept]
-    shares = (grad * piece for piece in _pieces_at(x, basis))
-    sums = torch.stack([_summed(widened(share), summed) for share in shares], dim=-1)
+    sums = torch.stack([_summed(widened(share), summed) for share in _shares(x, grad, basis)], dim=-1)
     for_values = (sums @ matrix_on(basis.table, x.device)).reshape(values.shape).to(values.dtype)
     return grad * plain(x, broadcast(x, values, axis, replicated), basis.derivative()), for_values
 
@@ -114,42 +149,58 @@ def _summed(share: torch.Tensor, dims: list[int]) -> torch.Tensor:
     return share.sum(dim=dims)
 
 
-def _pieces_at(x: torch.Tensor, basis: Basis) -> Iterator[torch.Tensor]:
-    """What every row of the basis's table is multiplied by at x."""
+def _shares(x: torch.Tensor, grad: torch.Tensor, basis: Basis) -> Iterator[torch.Tensor]:
+    """grad times what every row of the basis's table is multiplied by at x."""
     k = basis.constants(_numpy_type(x.dtype))
     zero = torch.zeros_like(x)
     if basis.by_powers:
         between = ~((x <= k.left) | (x >= k.right))  # NaN counts as between, and shows
-        power = torch.where(between, torch.ones_like(x), zero)
+        share = torch.where(between, grad, zero)
         position = _position(x.clamp(k.left, k.right) if basis.has_tails else x, k)
         for _ in range(4):
-            yield power
-            power = power * position
-        yield from _lines_at(x, k) if basis.has_tails else [zero] * 4
+            yield share
+            share = share * position
+        yield from _line_shares(x, grad, k) if basis.has_tails else [zero] * 4
         yield from (zero, zero)  # the heights at the nodes only replace a rounded value by the exact one
         return
-    left, right = (k.left, k.right) if basis.has_tails else (min(k.high), max(k.high))
+    left, right = k.high[-1], k.high[0]
     near = x.clamp(left, right)
     quotients = [_quotient(near, j, k) for j in range(basis.degree + 1)]
     between = ~((x <= left) | (x >= right)) if basis.has_tails else near == x
     total = torch.stack(quotients).sum(0)
-    yield from (torch.where(between, quotient / total, zero) for quotient in quotients)
+    yield from (torch.where(between, quotient / total * grad, zero) for quotient in quotients)
     if basis.has_tails:
-        yield from _lines_at(x, k)
+        yield from _line_shares(x, grad, k)
     else:
-        yield from (torch.where(between, zero, t) for t in _growing(x, k, basis.degree))
+        yield from (torch.where(between, zero, t * grad) for t in _growing(x, k, basis.degree))
 
 
-def _lines_at(x: torch.Tensor, k: Constants) -> Iterator[torch.Tensor]:
-    zero, one = torch.zeros_like(x), torch.ones_like(x)
+def _line_shares(x: torch.Tensor, grad: torch.Tensor, k: Constants) -> Iterator[torch.Tensor]:
+    zero = torch.zeros_like(x)
     for outside, end in ((x <= k.left, k.left), (x >= k.right, k.right)):
-        yield torch.where(outside, one, zero)
-        yield torch.where(outside, x - end, zero)
+        yield torch.where(outside, grad, zero)
+        yield torch.where(outside, (x - end) * grad, zero)
 
 
 def _with_lines(inside: torch.Tensor, x: torch.Tensor, k: Constants, lines: Numbers) -> torch.Tensor:
-    result = torch.where(x >= k.right, lines[3] * (x - k.right) + lines[2], inside)
-    return torch.where(x <= k.left, lines[1] * (x - k.left) + lines[0], result)
+    result = torch.where(x >= k.right, _line(x, k.right, lines[2:], k), inside)
+    return torch.where(x <= k.left, _line(x, k.left, lines[:2], k), result)
+
+
+def _line(x: torch.Tensor, end: float, line: Numbers, k: Constants) -> torch.Tensor:
+    """The line on from `end`; a level one stays level at an infinite x, where zero times infinity would be NaN."""
+    height, slope = line
+    return slope * (torch.where(slope == 0, x.clamp(-k.largest, k.largest), x) - end) + height
+
+
+def _clenshaw(x: torch.Tensor, weights: torch.Tensor, basis: Basis) -> torch.Tensor:
+    """The sum of the weights times T_0 ... T_degree between the ends, in the type of x."""
+    k = basis.constants(_numpy_type(x.dtype))
+    t = ((x - k.middle_high) - k.middle_low) / k.half
+    one, two = torch.zeros_like(t), torch.zeros_like(t)
+    for weight in reversed(weights.unbind(-1)[1:]):
+        one, two = 2 * t * one - two + weight, one
+    return t * one - two + weights[..., 0]
 
 
 def _horner(u: torch.Tensor, powers: Numbers) -> torch.Tensor:
@@ -157,9 +208,10 @@ def _horner(u: torch.Tensor, powers: Numbers) -> torch.Tensor:
 
 
 def _position(x: torch.Tensor, k: Constants) -> torch.Tensor:
+    """u of the power form, finite for every x that is a number: an infinite one counts as the largest."""
     if k.middle_high == 0.0 and k.middle_low == 0.0 and k.scale == 1.0:
-        return x
-    return ((x - k.middle_high) - k.middle_low) * k.scale
+        return x.clamp(-k.largest, k.largest)
+    return (((x - k.middle_high) - k.middle_low) * k.scale).clamp(-k.largest, k.largest)
 
 
 def _barycentric(x: torch.Tensor, heights: Numbers, k: Constants) -> torch.Tensor:

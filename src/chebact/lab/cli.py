@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Annotated
 
 from cyclopts import App, CycloptsError, Parameter, UnusedCliTokensError
 
@@ -60,7 +61,12 @@ app.command(
 
 
 @report.default
-def report_all(*, results: Path = Path("results"), output: Path = Path("report")) -> None:
+def report_all(
+    *,
+    results: Path = Path("results"),
+    output: Path = Path("report"),
+    open: Annotated[bool, Parameter(negative=())] = False,
+) -> None:
     """What `chebact report` does without another word: the same as `chebact report all`.
 
     Parameters
@@ -69,10 +75,12 @@ def report_all(*, results: Path = Path("results"), output: Path = Path("report")
         Folder of the records of all experiments.
     output
         Folder to write index.html into.
+    open
+        Open the page in the browser once it is written.
     """
-    from chebact.lab.commands.report import everything
+    from chebact.lab.commands.report import Page, everything
 
-    everything(results=results, output=output)
+    everything(results=results, page=Page(output, open))
 
 
 def run_command(arguments: Sequence[str] | None = None) -> int:

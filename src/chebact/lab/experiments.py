@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-__all__ = ["EXPERIMENTS", "MEASURED", "Experiment", "load"]
+__all__ = ["EXPERIMENTS", "MEASURED", "Experiment", "Measured", "load"]
 
 
 @dataclass(frozen=True)
@@ -24,6 +24,14 @@ class Experiment:
     sections: str
     trains: str
     shows: str
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What is no experiment and has a part of the page of all experiments."""
+
+    title: str
+    sections: str
 
 
 EXPERIMENTS: dict[str, Experiment] = {
@@ -63,7 +71,7 @@ EXPERIMENTS: dict[str, Experiment] = {
 }
 
 
-MEASURED = "chebact.lab.bench.section:sections"  # the last part of the page of all experiments
+MEASURED = Measured("What it costs", "chebact.lab.bench.section:sections")
 
 
 def load(place: str) -> Any:

@@ -24,6 +24,7 @@ ARGUMENTS = {  # what lower layers call an argument, in backticks, and the optio
         for name in (
             *("results", "workers", "dask", "folds", "rounds", "features", "select", "drop", "positive", "negative"),
             "two_labels",
+            "init",
         )
     },
     "folder": "--data",

@@ -54,7 +54,7 @@ def check_folder(folder: Path, option: str) -> None:
         if folder.is_dir():
             try_to_write(folder)
         elif folder.exists():
-            raise LabError(f"cannot write into {folder}: it is a file, and the name of a folder is wanted")
+            raise LabError(f"cannot write into {folder}: it is a file, not a folder; choose another with {option}")
         elif folder.parent.is_dir():
             try_to_write(folder.parent)
         elif folder.parent != USUAL:

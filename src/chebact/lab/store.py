@@ -1,4 +1,4 @@
-"""The records on disk: one JSON file a cohort, whole or not there at all, never overwritten by another spec."""
+"""The records on disk: one JSON file per run, whole or not there at all, never overwritten by another spec."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from chebact.files import write_whole
@@ -19,12 +20,6 @@ __all__ = ["Record", "holds", "read_record", "records_under", "write_record"]
 
 FORMAT = 1
 LARGEST = 256 * 2**20  # bytes of a record; the largest of ours have some thousands
-FORMS = {  # the module with the form of each experiment's records, imported when one of them is read
-    "synthetic": "chebact.lab.synthetic.form",
-    "clinical": "chebact.lab.clinical.form",
-    "clinical-choice": "chebact.lab.clinical.form",
-    "images": "chebact.lab.images.form",
-}
 RUN = {"created?": TEXT, "host?": TEXT, "seconds?": SECONDS}
 ENVIRONMENT = {
     "versions?": TEXTS,
@@ -113,11 +108,20 @@ def why_not_of_form(parts: Mapping[str, Any]) -> str | None:
     """Why a record is not of the form of its experiment; None where it is, or where the experiment is not known."""
     general = {"experiment": TEXT, "spec": {}, "results": {}, "environment": ENVIRONMENT, "run": RUN}
     reason = unlike(parts, general, "the record")
-    if reason is not None or parts["experiment"] not in FORMS:
+    own = form_module(parts["experiment"]) if reason is None else None
+    if own is None:
         return reason
-    own = import_module(FORMS[parts["experiment"]])
     found: str | None = unlike(parts, own.FORMS[parts["experiment"]], "the record") or own.why_not(parts)
     return found
+
+
+def form_module(experiment: str) -> ModuleType | None:
+    """The file `form` in the folder of an experiment (clinical for clinical-choice); None where there is none."""
+    subject = experiment.partition("-")[0]
+    place = f"chebact.lab.{subject}.form"
+    known = subject.isidentifier() and (Path(__file__).parent / subject / "form.py").is_file()
+    module = import_module(place) if known else None
+    return module if module is not None and experiment in module.FORMS else None
 
 
 def records_under(folder: Path) -> Iterator[Record]:

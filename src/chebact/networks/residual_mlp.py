@@ -99,7 +99,7 @@ class ResidualMLP(nn.Module):
         def sigma() -> nn.Module:
             return draw_(build_activation(activation, width, degree=degree, replicas=replicas), generator)
 
-        def linear(columns: int, rows: int, used: Sequence[int] | None = None) -> nn.Module:
+        def linear(columns: int, rows: int, used: Sequence[int] | None = None) -> ReplicaLinear:
             return ReplicaLinear(columns, rows, replicas=replicas, used_features=used, generator=generator)
 
         def block() -> nn.Sequential:

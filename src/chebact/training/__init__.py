@@ -1,6 +1,24 @@
 """Ways to train networks."""
 
+from chebact.training.fused import TrainerUnavailableError
+from chebact.training.losses import absolute_error, cross_entropy, huber_error, squared_error
 from chebact.training.memory import keep_freed_memory
-from chebact.training.replicas import ReplicaRun, cross_entropy, predict_replicas, train_replicas_
+from chebact.training.optimizers import AdamW, Sgd, paper_sgd
+from chebact.training.replicas import ReplicaRun, constant_rate, cosine_by_epoch, predict_replicas, train_replicas_
 
-__all__ = ["ReplicaRun", "cross_entropy", "keep_freed_memory", "predict_replicas", "train_replicas_"]
+__all__ = [
+    "AdamW",
+    "ReplicaRun",
+    "Sgd",
+    "TrainerUnavailableError",
+    "absolute_error",
+    "constant_rate",
+    "cosine_by_epoch",
+    "cross_entropy",
+    "huber_error",
+    "keep_freed_memory",
+    "paper_sgd",
+    "predict_replicas",
+    "squared_error",
+    "train_replicas_",
+]

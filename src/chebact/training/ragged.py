@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-__all__ = ["Batch", "check_points", "hold", "uneven_batches"]
+__all__ = ["Batch", "check_points", "check_weights", "hold", "uneven_batches"]
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Batch:
 
     Where the replicas have different numbers of points, `weights` (replica, batch) are 1 / count for a replica's own
     rows and 0 for the others, `counts` (replica,) is how many rows are its own, and `resting` the numbers of the
-    replicas that have none.
+    replicas that have none. Where points have weights, a row counts as much as its weight and not 1.
     """
 
     x: Tensor
@@ -44,11 +44,36 @@ def check_points(points: Sequence[int], replicas: int, rows: int) -> Tensor:
     return torch.tensor(list(points))
 
 
+def check_weights(weights: Tensor, x: Tensor, points: Tensor | None) -> Tensor:
+    """The weights of the points of x (replica, rows, features) as (replica, rows), in its type.
+
+    A ValueError unless those of each replica's own points are finite, none negative, and not all zero.
+
+    >>> check_weights(torch.tensor([1, 2]), torch.zeros(3, 2, 1), None).shape
+    torch.Size([3, 2])
+    """
+    if weights.shape not in (x.shape[1:2], x.shape[:2]):
+        wanted = f"(points={x.shape[1]},) or (replica={x.shape[0]}, points={x.shape[1]})"
+        raise ValueError(f"weights must have the shape {wanted}, got {tuple(weights.shape)}")
+    precision = x.dtype if x.is_floating_point() else torch.get_default_dtype()
+    found = weights.detach().to(x.device, precision).expand(x.shape[:2])
+    own = torch.arange(x.shape[1], device=x.device) < (x.shape[1] if points is None else points.to(x.device)[:, None])
+    used = found.where(own, 0)
+    if not (used.isfinite().all() and (used >= 0).all() and (used.sum(dim=1) > 0).all()):
+        raise ValueError("weights must be finite, none negative, and not all zero for any replica")
+    return found
+
+
 def uneven_batches(
-    x: Tensor, y: Tensor, order: Sequence[torch.Generator], batch_size: int, points: Tensor
+    x: Tensor,
+    y: Tensor,
+    order: Sequence[torch.Generator],
+    batch_size: int,
+    points: Tensor,
+    importance: Tensor | None = None,
 ) -> Iterator[Batch]:
     """The batches of one epoch for x (replica, rows, features) and y (replica, rows, outputs), of whose rows the first
-    `points[replica]` count.
+    `points[replica]` count, each as much as its `importance` (replica, rows) if that is given.
 
     >>> x, y = torch.arange(10.0).view(2, 5, 1), torch.zeros(2, 5, 1)
     >>> order = [torch.Generator().manual_seed(seed) for seed in range(2)]
@@ -66,10 +91,15 @@ def uneven_batches(
     chosen = permutation.gather(1, source).to(x.device)
     replica = torch.arange(len(order), device=x.device).unsqueeze(1)
     shuffled_x, shuffled_y = x[replica, chosen], y[replica, chosen]
+    shuffled_importance = None if importance is None else importance[replica, chosen].where(own.to(x.device), 0)
     for first in range(0, rows, batch_size):
         cut, count = slice(first, first + batch_size), counts[:, first]
         resting = (count == 0).nonzero().flatten().to(x.device)
-        yield Batch(shuffled_x[:, cut], shuffled_y[:, cut], weights[:, cut], count.to(x.device), resting)
+        share, mass = weights[:, cut], count.to(x.device)
+        if shuffled_importance is not None:
+            mass = shuffled_importance[:, cut].sum(dim=1)
+            share = shuffled_importance[:, cut] / mass.where(mass > 0, 1).unsqueeze(1)
+        yield Batch(shuffled_x[:, cut], shuffled_y[:, cut], share, mass, resting)
 
 
 def shuffled(points: int, rows: int, generator: torch.Generator) -> Tensor:

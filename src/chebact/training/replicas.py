@@ -12,70 +12,57 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
-from torch.optim.lr_scheduler import CosineAnnealingLR, LRScheduler
+from torch.optim.lr_scheduler import ConstantLR, CosineAnnealingLR, LRScheduler
 
+from chebact.training import fused
 from chebact.training.independence import check_network, check_optimizer, make_generators
+from chebact.training.losses import Loss, absolute_error, cross_entropy, huber_error, per_point, squared_error
 from chebact.training.memory import frozen_garbage
-from chebact.training.ragged import Batch, check_points, hold, uneven_batches
+from chebact.training.optimizers import AdamW, OptimizerFactory, Sgd, make_optimizer, paper_sgd
+from chebact.training.ragged import Batch, check_points, check_weights, hold, uneven_batches
+from chebact.training.task import Task
 
 __all__ = [
     "ReplicaRun",
     "absolute_error",
+    "constant_rate",
     "cosine_by_epoch",
     "cross_entropy",
+    "huber_error",
     "paper_sgd",
     "predict_replicas",
     "squared_error",
     "train_replicas_",
 ]
 
-Loss = Callable[[Tensor, Tensor], Tensor]
-OptimizerFactory = Callable[[list[nn.Parameter]], Optimizer]
 Schedule = Callable[[Optimizer, int], LRScheduler]
 
 
 @dataclass(frozen=True)
 class ReplicaRun:
     """What a training gave: `losses` (epochs, replica), the mean training loss of each epoch, and `failed` (replica,),
-    True where the loss left the finite numbers; from there on that replica's losses are NaN.
+    True where the loss left the finite numbers; from there on that replica's losses are NaN. `trainer` is the one that
+    ran, "fused" or "torch".
     """
 
     losses: Tensor
     failed: Tensor
-
-
-def absolute_error(prediction: Tensor, target: Tensor) -> Tensor:
-    """The L1 loss of each replica: (replica, batch, outputs) twice -> (replica,)."""
-    return (prediction - target).abs().mean(dim=(1, 2))
-
-
-def squared_error(prediction: Tensor, target: Tensor) -> Tensor:
-    """The mean squared error of each replica: (replica, batch, outputs) twice -> (replica,)."""
-    return (prediction - target).square().mean(dim=(1, 2))
-
-
-def cross_entropy(prediction: Tensor, target: Tensor) -> Tensor:
-    """The cross entropy of each point: (replica, batch, classes) and class numbers (replica, batch, 1) -> (replica,
-    batch).
-    """
-    flat = nn.functional.cross_entropy(prediction.flatten(0, 1), target.flatten(), reduction="none")
-    return flat.view(prediction.shape[:2])
-
-
-def paper_sgd(
-    parameters: list[nn.Parameter], lr: float = 0.01, momentum: float = 0.99, weight_decay: float = 1e-6
-) -> Optimizer:
-    """SGD as the paper's synthetic experiments use it, in torch's fused form: one pass over each parameter."""
-    return torch.optim.SGD(parameters, lr=lr, momentum=momentum, weight_decay=weight_decay, fused=True)
+    trainer: str = "torch"
 
 
 def cosine_by_epoch(optimizer: Optimizer, epochs: int) -> LRScheduler:
     """The step size falls along a half cosine to zero over the epochs."""
     return CosineAnnealingLR(optimizer, T_max=epochs)
+
+
+def constant_rate(optimizer: Optimizer, count: int) -> LRScheduler:
+    """The step size stays as it is."""
+    return ConstantLR(optimizer, factor=1.0, total_iters=count)
 
 
 def train_replicas_(
@@ -85,12 +72,15 @@ def train_replicas_(
     *,
     order: Sequence[torch.Generator | int],
     points: Sequence[int] | None = None,
+    weights: Tensor | None = None,
     epochs: int = 300,
     batch_size: int = 32,
     loss: Loss = absolute_error,
-    optimizer: OptimizerFactory = paper_sgd,
+    optimizer: OptimizerFactory | Sgd | AdamW = paper_sgd,
     schedule: Schedule = cosine_by_epoch,
+    schedule_by: Literal["epoch", "step"] = "epoch",
     on_epoch: Callable[[int, Tensor], None] | None = None,
+    trainer: Literal["fused", "torch"] | None = None,
 ) -> ReplicaRun:
     """Train `network` in place, all of its replicas at once.
 
@@ -106,6 +96,13 @@ def train_replicas_(
     batches than the others rests while they do their last ones: neither its parameters nor the optimizer's memory of
     them move. This wants a loss of one number a point, and an optimizer without a step count of its own (SGD).
 
+    `weights` (points,) or (replica, points) says how much each point counts: the loss of a batch is the mean with these
+    weights. `schedule(optimizer, epochs)` makes a scheduler of torch's that is stepped after every epoch; with
+    `schedule_by="step"` it is `schedule(optimizer, steps)`, of all epochs together, stepped after every step.
+
+    `trainer="fused"` trains by the compiled trainer or raises its reason, "torch" by batched operations of torch; None
+    takes the first where it serves this training. `ReplicaRun.trainer` says which it was.
+
     >>> from chebact.networks import ResidualMLP
     >>> seeded = lambda: [torch.Generator().manual_seed(seed) for seed in range(4)]
     >>> network = ResidualMLP.from_table("relu", 1, replicas=4, generator=seeded())
@@ -118,31 +115,60 @@ def train_replicas_(
     replicas = len(generators)
     x, y = per_replica(x, replicas, "x"), per_replica(y, replicas, "y")
     check_sizes(x, y, epochs, batch_size)
+    check_choices(schedule_by, trainer)
     check_network(network, replicas)
-    check_optimizer(optimizer, network, replicas)
+    if not isinstance(optimizer, Sgd | AdamW):
+        check_optimizer(optimizer, network, replicas)
     counts = None if points is None else check_points(points, replicas, x.shape[1])
-    stepper = optimizer(list(network.parameters()))
-    scheduler = schedule(stepper, epochs)
-    precision = x.dtype if x.is_floating_point() else torch.get_default_dtype()
-    losses = torch.full((epochs, replicas), torch.nan, dtype=precision, device=x.device)
+    importance = None if weights is None else check_weights(weights, x, counts)
+    if counts is None and importance is not None:
+        counts = torch.full((replicas,), x.shape[1])
+    stepper = make_optimizer(optimizer, network)
+    steps = -(-(x.shape[1] if counts is None else int(counts.max())) // batch_size)
+    scheduler = schedule(stepper, epochs * (1 if schedule_by == "epoch" else steps))
+    by_step = schedule_by == "step"
+    task = Task(network, x, y, importance, counts, generators, epochs, batch_size, loss, stepper, scheduler, by_step)
     network.train()
+    compiled = None if trainer == "torch" else fused.prepare(task, by_name=trainer == "fused")
+    losses = train_by_torch_(task, on_epoch) if compiled is None else compiled.run(on_epoch)
+    name = "torch" if compiled is None else "fused"
+    return ReplicaRun(losses.where(losses.isfinite(), torch.nan), ~losses.isfinite().all(dim=0), name)
+
+
+def train_by_torch_(task: Task, on_epoch: Callable[[int, Tensor], None] | None) -> Tensor:
+    """Train by batched operations of torch; the mean losses (epoch, replica)."""
+    x, order, counts = task.x, task.order, task.points
+    precision = x.dtype if x.is_floating_point() else torch.get_default_dtype()
+    losses = torch.full((task.epochs, len(order)), torch.nan, dtype=precision, device=x.device)
+    loss = task.loss if counts is None else per_point(task.loss)
     with frozen_garbage():
-        for epoch in range(epochs):
+        for epoch in range(task.epochs):
             if counts is None:
-                batches = shuffled_batches(x, y, generators, batch_size)
+                batches = shuffled_batches(x, task.y, order, task.batch_size)
             else:
-                batches = uneven_batches(x, y, generators, batch_size, counts)
-            losses[epoch] = train_epoch_(network, batches, loss, stepper)
-            scheduler.step()
+                batches = uneven_batches(x, task.y, order, task.batch_size, counts, task.weights)
+            each_step = task.scheduler if task.by_step else None
+            losses[epoch] = train_epoch_(task.network, batches, loss, task.optimizer, each_step)
+            if not task.by_step:
+                task.scheduler.step()
             if on_epoch is not None:
                 on_epoch(epoch, losses[epoch])
             if not losses[epoch].isfinite().any():
                 break  # every replica is lost, and stays so
-    return ReplicaRun(losses.where(losses.isfinite(), torch.nan), ~losses.isfinite().all(dim=0))
+    return losses
 
 
-def train_epoch_(network: nn.Module, batches: Iterator[Batch], loss: Loss, optimizer: Optimizer) -> Tensor:
-    """One pass over the batches; the mean loss of each replica (replica,), not finite if any step's was not."""
+def train_epoch_(
+    network: nn.Module,
+    batches: Iterator[Batch],
+    loss: Loss,
+    optimizer: Optimizer,
+    scheduler: LRScheduler | None = None,
+) -> Tensor:
+    """One pass over the batches; the mean loss of each replica (replica,), not finite if any step's was not.
+
+    A `scheduler` is stepped after every batch.
+    """
     total, points = torch.zeros(()), torch.zeros(())
     for batch in batches:
         optimizer.zero_grad()
@@ -150,6 +176,8 @@ def train_epoch_(network: nn.Module, batches: Iterator[Batch], loss: Loss, optim
         torch.autograd.backward(losses.sum())
         with hold(network, optimizer, batch.resting):
             optimizer.step()
+        if scheduler is not None:
+            scheduler.step()
         if batch.counts is None:
             total, points = total + losses.detach() * batch.x.shape[1], points + batch.x.shape[1]
         else:
@@ -208,6 +236,13 @@ def per_replica(data: Tensor, replicas: int, name: str) -> Tensor:
         wanted = f"(points, columns) or (replica={replicas}, points, columns)"
         raise ValueError(f"{name} must have the shape {wanted}; got {tuple(data.shape)}")
     return data
+
+
+def check_choices(schedule_by: str, trainer: str | None) -> None:
+    if schedule_by not in ("epoch", "step"):
+        raise ValueError(f"schedule_by must be 'epoch' or 'step', got {schedule_by!r}")
+    if trainer not in (None, "fused", "torch"):
+        raise ValueError(f"trainer must be 'fused', 'torch' or None, got {trainer!r}")
 
 
 def check_sizes(x: Tensor, y: Tensor, epochs: int, batch_size: int) -> None:

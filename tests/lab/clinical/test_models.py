@@ -14,7 +14,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from chebact.lab import LabError
 from chebact.lab.clinical.boruta import boruta_choice
-from chebact.lab.clinical.classification import Counts, counted, scores_of
+from chebact.lab.clinical.classification import Counts, counted, roc_auc, scores_of
 from chebact.lab.clinical.cohorts import generated_cohort
 from chebact.lab.clinical.fold_inputs import chosen_in_folds, folds_of, prepared
 from chebact.lab.clinical.models import baseline_results, network_of, network_results, train_folds
@@ -141,6 +141,25 @@ def test_the_one_class_model_is_the_papers(table):
     assert pooled(results, "accuracy") == pytest.approx(229 / 407)
     assert pooled(results, "micro_f1") == 0
     assert pooled(results, "specificity") == 1
+
+
+def test_the_area_under_the_roc_curve_is_that_of_scikit_learn(table):
+    from sklearn.metrics import roc_auc_score
+
+    random = np.random.default_rng(0)
+    for ties in (False, True):
+        truth = random.integers(0, 2, 60)
+        scores = random.normal(size=60).round(0 if ties else 9)
+        assert roc_auc(truth.tolist(), scores.tolist()) == pytest.approx(roc_auc_score(truth, scores), abs=1e-12)
+    spec = replace(cohort_of(table, "1-class", seeds=1, folds=5), model="logistic")
+    (seed,) = baseline_results(table, spec)["seeds"]
+    fold = prepared(table, spec, 0)[2]
+    model = LogisticRegression(max_iter=5000).fit(fold.train_x, fold.train_y)
+    wanted = roc_auc_score(fold.test_y, model.predict_proba(fold.test_x)[:, 1])
+    assert seed["roc_auc"][2] == pytest.approx(wanted, abs=1e-6)
+    (seed,) = network_results(table, cohort_of(table, "tanh", seeds=1, folds=5, epochs=20))["seeds"]
+    assert len(seed["roc_auc"]) == 5
+    assert min(seed["roc_auc"]) > 0.5  # it has learned something
 
 
 def test_folds_are_shared_by_models_and_widths(table):

@@ -11,9 +11,11 @@ from scipy import stats
 
 from chebact.lab import LabError
 from chebact.lab.cli import run_command
+from chebact.lab.clinical.classification import METRICS, Metric, pooled
 from chebact.lab.clinical.rows import is_dementiabank, rows_of, tables_of
 from chebact.lab.clinical.section import sections
-from chebact.lab.clinical.sheets import caption, document_blocks, sheets_of
+from chebact.lab.clinical.sheets import arrows, caption, document_blocks, sheets_of
+from chebact.lab.page.document import pictures_in
 from chebact.lab.page.documents import update_document
 from chebact.lab.page.results import Results, read_results
 from chebact.lab.page.sheet import Sheet
@@ -100,7 +102,7 @@ def test_models_without_a_width_are_tested_within_their_table():
         truth = stats.ttest_ind(svm.by_seed["accuracy"], tanh.by_seed["accuracy"], equal_var=False).pvalue
         assert svm.p_welch == pytest.approx(truth)
         assert (svm.against_shortcut, svm.against_width) == (tanh.shortcut, width)
-        assert f"models without a width from that of width {width}" in sheets_of(table)[0].caption
+        assert f"(models without a width: than tanh, width {width})" in sheets_of(table)[0].caption
     assert average[-1].p_welch != added[-1].p_welch
 
 
@@ -190,7 +192,7 @@ def test_committed_records_are_one_table(tmp_path, request):
 
 
 def test_scores_on_dementiabank_are_coloured_beside_the_published_ones():
-    spec = {"data": "dementiabank", "recordings": 407, "positive": 178, "features": 66}
+    spec = {"data": "dementiabank", "recordings": 407, "positive": 178, "features": 66, "folds": 10}
     (page,) = sections(Results(Path("results"), [record("tanh", 32, **spec), record("1-class", seed=1, **spec)]))
     table = next(block for block in page.blocks if isinstance(block, Sheet))
     assert table.toned
@@ -202,3 +204,61 @@ def test_scores_on_dementiabank_are_coloured_beside_the_published_ones():
     assert (majority[3].below, majority[3].tone) == ("56.3 ± 0.0", "")  # a deviation of zero measures nothing
     (others,) = sections(Results(Path("results"), [record("tanh", 32)]))
     assert not any(block.toned for block in others.blocks if isinstance(block, Sheet))
+
+
+def test_scores_of_other_settings_than_the_papers_are_not_coloured():
+    spec = {"data": "dementiabank", "recordings": 407, "positive": 178, "features": 66, "folds": 10, "epochs": 7}
+    sheet = sheets_of(rows_of([record("tanh", 32, **spec)]))[0]
+    assert not sheet.toned
+    assert "(not comparable, epochs: 7 instead of 300)" in sheet.caption
+    assert {cell.tone for cell in sheet.rows[0]} == {""}
+
+
+def scored(model, width, right, seeds=6):
+    """A record of two folds of 20 whose accuracy is right/20 in every seed but for one recording."""
+    made = record(model, width, seeds=seeds)
+    half = right // 2
+    folds = [[[half + (s % 2), 10 - half, half, 10 - half - (s % 2)]] * 2 for s in range(seeds)]
+    results = {**made.results, "seeds": [{"seed": s, "folds": own} for s, own in enumerate(folds)]}
+    return Record("clinical", made.spec, results, {}, {"seconds": 1})
+
+
+@pytest.mark.parametrize(("seeds", "better", "worse"), [(6, " ↑↑", " ↓↓"), (4, "", "")])
+def test_arrows_point_to_the_better_side_and_need_five_seeds(seeds, better, worse):
+    """Welch's t test of scipy says how sure, the sign of the difference which way."""
+    found = [scored("tanh", 32, 14, seeds), scored("cl-extrapolate", 32, 18, seeds), scored("relu", 32, 8, seeds)]
+    rows = {row.model: row for row in rows_of(found)}
+    ours, tanh = rows["cl-extrapolate"].by_seed["accuracy"], rows["tanh"].by_seed["accuracy"]
+    assert stats.ttest_ind(ours, tanh, equal_var=False).pvalue < 0.001
+    assert arrows(rows["cl-extrapolate"], "accuracy") == better
+    assert arrows(rows["relu"], "accuracy") == worse
+    assert arrows(rows["tanh"], "accuracy") == ""
+
+
+def test_a_column_is_one_row_of_the_metrics(monkeypatch):
+    """A new metric appears in the rows, the table and the figures without another line."""
+    metric = Metric("Errors, %", lambda seed: 1 - pooled(seed).accuracy, ("scores",))
+    monkeypatch.setitem(METRICS, "errors", metric)
+    (row,) = rows_of([record("tanh", 32)])
+    assert row.values["errors"] == pytest.approx(100 - row.accuracy)
+    sheet = sheets_of([row])[0]
+    assert sheet.heads[-1].text == "Errors, %"
+    assert sheet.rows[0][-1].number == row.values["errors"]
+    (section,) = sections(Results(Path("results"), [record("tanh", 32)]))
+    assert any("Errors, % in percent" in panel.alt for p in pictures_in(section.blocks) for panel in p.panels)
+
+
+def test_roc_auc_is_shown_where_it_was_recorded_and_not_invented_elsewhere():
+    old, new = record("tanh", 32), record("relu", 32, 1)
+    for place, seed in enumerate(new.results["seeds"]):
+        seed["roc_auc"] = [0.8, 0.9 + place / 100]
+    sheet = sheets_of(rows_of([old]))[0]
+    assert "ROC AUC" not in [head.text for head in sheet.heads]
+    assert "ROC AUC (the mean of the folds') is not recorded" in sheet.notes[0]
+    rows = rows_of([old, new])
+    assert [row.values["roc_auc"] for row in rows if row.model == "relu"] == [pytest.approx(100 * (1.7 + 0.025) / 2)]
+    sheet = sheets_of(rows)[0]
+    assert sheet.heads[-1].text == "ROC AUC"
+    shown = {line[0].text: line[-1].text for line in sheet.rows}
+    assert shown["tanh"] == "not recorded"
+    assert shown["ReLU"].startswith("86.2 ±")

@@ -93,7 +93,7 @@ def test_which_stages_shake(shake, stages):
 
 def test_the_last_eight_or_any_activations():
     network = ShakeShakeResNet(1, activation="cl-extrapolate", **SMALL)
-    learned = [number for number in range(2, 14) if hasattr(network.activation_before(number), "values")]
+    learned = [number for number in range(2, 14) if hasattr(network.activation_before(number), "heights")]
     assert learned == list(range(6, 14))
     one = ShakeShakeResNet(1, activation="tanh", where=[4], **SMALL)
     assert [n for n in range(2, 14) if isinstance(one.activation_before(n), nn.Tanh)] == [4]

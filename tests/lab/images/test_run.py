@@ -149,7 +149,7 @@ def test_a_folder_that_cannot_be_written_is_found_out_before_the_training(tmp_pa
     (tmp_path / "file").write_text("")
     assert run_command(["run", "images", "--subset", "64", "--output", str(tmp_path / "file")]) == 2
     message = capsys.readouterr().err.strip().splitlines()[-1]
-    assert message.startswith(f"chebact: cannot write into {tmp_path / 'file' / 'digits'}: ")
+    assert message.startswith(f"chebact: cannot write into {tmp_path / 'file'}: ")
     assert message.endswith("choose another with --results")
 
 

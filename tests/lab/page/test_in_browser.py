@@ -9,6 +9,9 @@ from support.report_records import small_records
 from chebact.lab.page.page import as_html, sections_of
 from chebact.lab.page.results import Results
 
+OPEN = "document.querySelectorAll('details').forEach(fold => fold.open = true)"
+SIZES = [PHONE, (1280, 800), (1920, 1080)]
+
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
@@ -25,7 +28,7 @@ def column(page, table, index):
 def test_figures_are_there_and_drawn(open_page, written):
     page = open_page(written)
     assert page.title().startswith("Chebyshev-Lagrange activations")
-    page.evaluate("document.querySelectorAll('details').forEach(fold => fold.open = true)")
+    page.evaluate(OPEN)
     boxes = page.eval_on_selector_all(
         "svg.plot", "all => all.map(svg => { const b = svg.getBoundingClientRect(); return [b.width, b.height] })"
     )
@@ -40,6 +43,7 @@ def test_figures_are_there_and_drawn(open_page, written):
 @pytest.mark.parametrize("how", ["mouse", "keyboard"])
 def test_tables_sort(open_page, written, how):
     page, table = open_page(written), "parameters"
+    page.evaluate(OPEN)
     first = column(page, table, 0)
     button = page.locator(f"#{table} thead button").nth(3)
     head = page.locator(f"#{table} thead th").nth(3)
@@ -94,10 +98,12 @@ def test_the_colours_follow_the_system_and_the_button(open_page, written):
 @pytest.mark.parametrize("dark", [False, True])
 def test_a_phone_shows_it_without_scrolling_sideways(open_page, written, dark):
     page = open_page(written, size=PHONE, touch=True, dark=dark)
-    page.evaluate("document.querySelectorAll('details').forEach(fold => fold.open = true)")
+    page.evaluate(OPEN)
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE[0]
-    wide = page.eval_on_selector_all("svg.plot", "all => all.filter(s => s.getBoundingClientRect().right > 390).length")
-    assert wide == 0
+    alone = "all => all.filter(s => !s.closest('.panels.even') && s.getBoundingClientRect().right > 390).length"
+    assert page.eval_on_selector_all("svg.plot", alone) == 0
+    strips = "all => all.every(box => box.getBoundingClientRect().right <= 390)"  # panels in a row scroll in their box
+    assert page.eval_on_selector_all(".panels", strips)
 
 
 def test_the_keyboard_reaches_content_sections_folds_and_tables(open_page, written):
@@ -123,3 +129,51 @@ def test_on_paper_everything_is_open_and_light(open_page, written):
     assert page.evaluate("getComputedStyle(document.querySelector('nav')).display") == "none"
     page.evaluate("dispatchEvent(new Event('afterprint'))")
     assert not page.evaluate("[...document.querySelectorAll('details')].some(fold => fold.open)")
+
+
+@pytest.mark.parametrize("size", SIZES, ids=str)
+def test_the_first_screen_has_the_findings(open_page, written, size):
+    page = open_page(written, size=size)
+    tops = page.eval_on_selector_all(".findings li", "all => all.map(box => box.getBoundingClientRect().bottom)")
+    assert tops
+    assert tops[0] <= size[1]
+    if size != PHONE:
+        assert max(tops) <= size[1]
+
+
+@pytest.mark.parametrize("size", SIZES, ids=str)
+def test_no_table_is_clipped_without_a_word(open_page, written, size):
+    page = open_page(written, size=size)
+    page.evaluate(OPEN)
+    page.wait_for_timeout(50)
+    boxes = page.eval_on_selector_all(
+        ".scroll", "all => all.map(b => [b.scrollWidth, b.clientWidth, b.querySelector('.more').hidden])"
+    )
+    assert len(boxes) > 3
+    for inside, outside, silent in boxes:
+        assert inside <= outside + 1 if silent else inside > outside
+        assert silent or size == PHONE  # on a screen of 1280 or more all tables fit
+    if size == PHONE:
+        first = page.locator("#synthetic-released-0-01 tbody th").first
+        page.eval_on_selector("#synthetic-released-0-01", "table => { table.parentElement.scrollLeft = 200 }")
+        assert first.bounding_box()["x"] >= 0  # the names of the rows stay
+
+
+def test_every_entry_of_a_legend_is_drawn_in_its_figure(open_page, written):
+    page = open_page(written)
+    lost = page.evaluate(
+        """[...document.querySelectorAll('figure')].flatMap(figure => {
+            const drawn = [...figure.querySelectorAll('svg')].map(svg => svg.outerHTML).join('');
+            const net = figure.querySelector('svg.net') !== null;
+            return [...figure.querySelectorAll('.keys i')].map(key => key.style.getPropertyValue('--k'))
+                .filter(colour => !net && !drawn.includes(colour)).map(colour => figure.id + ' ' + colour)
+        })"""
+    )
+    assert lost == []
+
+
+def test_numbers_stand_to_the_right_in_digits_of_one_width(open_page, written):
+    page = open_page(written)
+    cell = "#synthetic-released-0-01 tbody td"
+    style = page.eval_on_selector(cell, "c => [getComputedStyle(c).textAlign, getComputedStyle(c).fontVariantNumeric]")
+    assert style == ["right", "tabular-nums"]

@@ -194,7 +194,7 @@ def test_records_without_a_part_leave_a_sentence(records, drop):
 def test_no_records_at_all_still_give_a_page():
     sections = sections_of(Results(Path("r"), []))
     assert [section.name for section in sections] == [
-        "runs", "synthetic", "theory", "clinical", "images", "cost",
+        "findings", "synthetic", "theory", "clinical", "images", "cost", "runs",
     ]  # fmt: skip
     assert "Not run yet." in words_of(Page(as_html(sections, "")))
 
@@ -234,13 +234,13 @@ def test_differences_are_told_and_coloured(cell, shown):
 
 
 def test_exceptions_get_the_reason_that_their_seeds_show():
-    assert "The median of our seeds, 0.1000, is within: 2 poor seeds" in explain(
+    assert "The median of our seeds, 0.1000, agrees; 2 of 10 seeds lie above the limit" in explain(
         row(0.26, values=(*[0.1] * 8, 0.9, 0.9))
     )
-    assert "One seed of 10 left the finite numbers" in explain(row(0.1, nan=1, values=(*[0.1] * 9, None)))
-    assert "mean 0.1000, which is within" in explain(row(0.1, nan=1, values=(*[0.1] * 9, None)))
-    assert "polynomial on all reals" in explain(row(0.1, nan=2, model="wcp", values=(*[0.1] * 8, None, None)))
-    assert "another recipe" in explain(row(0.3, recipes="paper", dataset="jump", values=(0.3,) * 10))
+    assert "One seed of 10 diverged" in explain(row(0.1, nan=1, values=(*[0.1] * 9, None)))
+    assert "the mean of the others, 0.1000, agrees" in explain(row(0.1, nan=1, values=(*[0.1] * 9, None)))
+    assert "polynomial everywhere" in explain(row(0.1, nan=2, model="wcp", values=(*[0.1] * 8, None, None)))
+    assert "another formula" in explain(row(0.3, recipes="paper", dataset="jump", values=(0.3,) * 10))
     assert "10 of 10" in explain(row(0.3, values=(0.3,) * 10))
     assert standard_errors(row(0.13)) == pytest.approx(0.03 / math.sqrt(0.01**2 / 10 + 0.01**2 / 10))
 

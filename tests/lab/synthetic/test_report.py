@@ -6,6 +6,7 @@ import io
 import json
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,7 @@ from chebact.lab.synthetic.explanations import as_lines
 from chebact.lab.synthetic.published import COLUMNS, SYNTHETIC, published
 from chebact.lab.synthetic.report_command import document_blocks
 from chebact.lab.synthetic.rows import Row, marks, rows_of, tables_of
-from chebact.lab.synthetic.tables import markdown
+from chebact.lab.synthetic.tables import caption, comparison, markdown
 from chebact.networks import ARCHITECTURES
 
 ROOT = Path(__file__).parents[3]
@@ -160,17 +161,39 @@ def test_markdown_shows_ours_beside_theirs():
 def test_agreement_names_every_exception():
     rows = rows_of(
         [
-            record("relu", "pendulum", [0.3, 0.3]),
-            record("tanh", "step", [None, 0.01]),
-            record("cubic", "jump", [0.1, 0.1]),
+            record("relu", "pendulum", [0.3, 0.3, 0.3]),
+            record("tanh", "step", [None, 0.01, 0.01]),
+            record("cubic", "jump", [0.1, 0.1, 0.1]),
         ]
     )
     lines = as_lines(agreement_of(rows))
     assert any(
-        "relu on pendulum at 0.01: 0.3000, published 0.1518 ± 0.0297, 5.0 deviations above" in line for line in lines
+        "ReLU on Pendulum, noise 0.01: 0.3000, published 0.1518 ± 0.0297, 5.0 published standard deviations above"
+        in line
+        for line in lines
     )
-    assert any("tanh on step at 0.01: 1/2 NaN" in line for line in lines)
-    assert any("cubic on jump at 0.01: 0/2 NaN, published 10/10" in line for line in lines)
+    assert any("tanh on Step, noise 0.01: 1/3 NaN" in line for line in lines)
+    assert any("Cubic on Jump, noise 0.01: 0/3 NaN, published 10/10" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("values", "settings", "said"),
+    [
+        ([0.3] * 10, {"epochs": 10}, "epochs: 10 instead of 300"),
+        ([0.3] * 2, {}, "seeds: 2 instead of 10"),
+        ([0.3] * 10, {"learning_rate": 0.1}, "learning rate: 0.1 instead of 0.01"),
+    ],
+)
+def test_a_run_with_other_settings_than_the_papers_is_not_judged(values, settings, said):
+    made = record("relu", "pendulum", values)
+    made = replace(made, spec={**made.spec, **settings})
+    rows = rows_of([made])
+    assert comparison(rows[0]) == ("", "")
+    assert said in caption(rows)
+    lines = as_lines(agreement_of(rows))
+    assert lines == [f"- Not compared with the paper: 1 cells, run with other settings ({said})."]
+    assert not any(word in "".join(lines) for word in ("agree", "above", "Exception"))
+    assert set(rows[0].exported()) == set(KEYS)
 
 
 def full_disk(_):

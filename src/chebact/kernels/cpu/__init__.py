@@ -6,20 +6,22 @@ node and element.
 
 from __future__ import annotations
 
-import zlib
 from array import array
+from collections.abc import Iterable
 from functools import cached_property, lru_cache
-from pathlib import Path
+from itertools import product
 
 import numpy
 import torch
 
 from chebact.basis import Basis
 from chebact.kernels.cpu.call_block import (
+    CHANNELS,
     CONSTANTS,
     COUNTERS,
     DEGREE,
     GRAD,
+    INNER,
     INNER_BLOCKS,
     LENGTH,
     MATRIX,
@@ -32,6 +34,7 @@ from chebact.kernels.cpu.call_block import (
     TASKS,
     X,
 )
+from chebact.kernels.cpu.compiler import program
 from chebact.kernels.cpu.threads import Program
 from chebact.kernels.layout import NoMemoryError, Sizes
 
@@ -40,6 +43,7 @@ name = "cpu"
 TASK = 32_768  # elements a task; a constant, so that the cut does not depend on the machine
 MOST_BLOCKS = 32  # of the outer axis: bounds the memory and the time of the last sum
 NO_MEMORY = "a tensor came that has no memory of its own"
+WIDTH = 8  # numbers in a vector: `lanes.WIDTH`, which is not imported before it is needed
 SERIAL_BELOW = 12_000  # elements at degree 3; below, starting a team costs more than it saves
 
 
@@ -73,6 +77,12 @@ def gradients(
     return plan_of(basis, sizes, x.dtype).gradients(x, grad, values, out)
 
 
+def warm(bases: Iterable[Basis], dtypes: Iterable[torch.dtype]) -> None:
+    """Compile, or read from disk, the machine code that serves these bases in these types."""
+    for basis, dtype in product(bases, dtypes):
+        plan_of(basis, Sizes(1, 1, 1, 1), dtype).prepare()
+
+
 class Plan:
     """All of a call that does not change from call to call: the cut into tasks, constants and machine code."""
 
@@ -82,12 +92,14 @@ class Plan:
         work = sizes[0] * sizes[1] * sizes[2] * sizes[3] * (1 if basis.by_powers else basis.degree)
         self._serial = work < SERIAL_BELOW or self._tasks == 1
         sums = 8 if basis.by_powers else len(basis.table)
+        self._rows, self._numbers = sizes[0] * sizes[2], sums + 1
         alone = basis.by_powers and blocks[3] * blocks[5] == 1  # then a task writes the result itself
         self._partial_length = 0 if alone else sizes[0] * blocks[3] * blocks[5] * sizes[2] * sums
         self._matrix = _matrix(basis) if basis.by_powers else torch.from_numpy(numpy.ascontiguousarray(basis.table))
         self._slope_matrix = _matrix(basis.derivative()) if basis.by_powers else torch.empty(0, device="cpu")
         self._constants = _constants(basis, dtype)
-        self._kind = (dtype == torch.float64, *(_choices(basis) if basis.by_powers else (basis.has_tails,)))
+        choices = _choices(basis, dtype) if basis.by_powers else (basis.has_tails,)
+        self._kind = (dtype == torch.float64, *choices)
         self._blank = array("q", [0]) * LENGTH
         self._blank[TASKS : INNER_BLOCKS + 1] = array("q", (self._tasks, *sizes, *blocks[:6]))
         self._blank[MATRIX], self._blank[CONSTANTS] = self._matrix.data_ptr(), self._constants.data_ptr()
@@ -95,7 +107,7 @@ class Plan:
 
     def evaluate(self, x: torch.Tensor, values: torch.Tensor, out: torch.Tensor) -> None:
         """The activation of x into `out`."""
-        table = values if self._by_powers else _table(values, self._basis)
+        table = values if self._by_powers else self._table(values, self._basis)
         block, threads = self._block()
         block[X], block[OUT], block[TABLE] = x.data_ptr(), out.data_ptr(), table.data_ptr()
         if not (block[X] and block[OUT] and block[TABLE]):
@@ -105,7 +117,7 @@ class Plan:
     def gradients(self, x: torch.Tensor, grad: torch.Tensor, values: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
         """The gradient of x into `out`; returns that of the values."""
         result = torch.empty_like(values)
-        table = values if self._by_powers else _table(values, self._basis.derivative())
+        table = values if self._by_powers else self._table(values, self._basis.derivative())
         slopes = self._slope_matrix if self._by_powers else table
         block, threads = self._block()
         block[X], block[GRAD], block[OUT] = x.data_ptr(), grad.data_ptr(), out.data_ptr()
@@ -122,6 +134,25 @@ class Plan:
         self._finish.run(address, 1)
         return result
 
+    def prepare(self) -> None:
+        """Have the machine code ready for both passes, whatever the sizes: compile it, or read it from disk."""
+        _ = self._forward, self._backward, self._finish
+        if not self._by_powers:
+            _ = self._tables
+
+    def _table(self, values: torch.Tensor, basis: Basis) -> torch.Tensor:
+        """The table of every channel above degree 3, in the type of the values: (replica, channel, number)."""
+        matrix = _padded_matrix(basis)
+        table = torch.empty(self._rows * self._numbers, dtype=values.dtype, device="cpu")
+        block = array("q", [0]) * LENGTH
+        block[X], block[OUT], block[MATRIX] = values.data_ptr(), table.data_ptr(), matrix.data_ptr()
+        if not block[X]:
+            raise NoMemoryError(NO_MEMORY)
+        block[CHANNELS], block[DEGREE] = self._rows, basis.degree
+        block[INNER] = basis.order == 0 and basis.parameters == "values"
+        self._tables.run(block.buffer_info()[0], 1)
+        return table
+
     def _block(self) -> tuple[array[int], int]:
         """A block of integers for one call, its counters behind it; and the threads that pay."""
         threads = 1 if self._serial else min(torch.get_num_threads(), self._tasks)
@@ -130,16 +161,20 @@ class Plan:
         return block, threads
 
     @cached_property
+    def _tables(self) -> Program:
+        return program("tables", *self._kind)
+
+    @cached_property
     def _forward(self) -> Program:
-        return _program("forward", *self._kind)
+        return program("forward", *self._kind)
 
     @cached_property
     def _backward(self) -> Program:
-        return _program("backward", *self._kind)
+        return program("backward", *self._kind)
 
     @cached_property
     def _finish(self) -> Program:
-        return _program("finish", *self._kind)
+        return program("finish", *self._kind)
 
 
 plan_of = lru_cache(maxsize=4096)(Plan)
@@ -156,37 +191,10 @@ def _blocks(sizes: Sizes) -> tuple[int, int, int, int, int, int, int]:
     return outer_block, channel_block, inner_block, *counts, replicas * counts[0] * counts[1] * counts[2]
 
 
-def _choices(basis: Basis) -> tuple[bool, bool, bool, bool]:
+def _choices(basis: Basis, dtype: torch.dtype) -> tuple[bool, bool, bool, bool]:
     """What the power form can leave out: see `cubic.programs`."""
-    joined = basis.order == 0 or not basis.has_tails
+    joined = not basis.has_tails or (basis.order == 0 and basis.ends_are_exact(_numpy_type(dtype)))
     return basis.interval == (-1.0, 1.0), basis.has_tails, joined, joined and basis.tails != "regression"
-
-
-@lru_cache(maxsize=64)
-def _program(step: str, double: bool, *choices: bool) -> Program:
-    from numba import cfunc, float32, float64, types
-
-    dtype = float64 if double else float32
-    if len(choices) > 1:
-        from chebact.kernels.cpu.cubic import programs as power_programs
-
-        function = power_programs(dtype, _edition(), *choices)[step]
-    else:
-        from chebact.kernels.cpu.barycentric import programs as barycentric_programs
-
-        function = barycentric_programs(dtype, _edition(), *choices)[step]
-    signature = types.void(types.int64)
-    try:
-        return Program(cfunc(signature, cache=True)(function))
-    except Exception:  # no folder for the cache can be written, or what lies there is broken
-        return Program(cfunc(signature)(function))
-
-
-@lru_cache(maxsize=1)
-def _edition() -> int:
-    """A number that changes with the source of the loops: Numba itself watches one file a function."""
-    sources = sorted(Path(__file__).parent.glob("*.py"))
-    return zlib.crc32(b"".join(source.read_bytes() for source in sources))
 
 
 @lru_cache(maxsize=256)
@@ -201,18 +209,18 @@ def _matrix(basis: Basis) -> torch.Tensor:
 
 @lru_cache(maxsize=256)
 def _constants(basis: Basis, dtype: torch.dtype) -> torch.Tensor:
-    kind = numpy.float64 if dtype == torch.float64 else numpy.float32
+    kind = _numpy_type(dtype)
     return torch.from_numpy(numpy.array(basis.fused_constants(kind), kind))
 
 
-def _table(values: torch.Tensor, basis: Basis) -> torch.Tensor:
-    """The table of every channel, in the type of the values: (replica, channel, number).
+@lru_cache(maxsize=256)
+def _padded_matrix(basis: Basis) -> torch.Tensor:
+    """The matrix from parameters to the table above degree 3, transposed; its rows are filled up to whole vectors."""
+    numbers, terms = basis.table.shape
+    rows = numpy.zeros((terms, -(-numbers // WIDTH) * WIDTH))
+    rows[:, :numbers] = basis.table.T
+    return torch.from_numpy(rows)
 
-    NumPy multiplies: in a forked child torch would wait for threads that are not there.
-    """
-    numbers = values.detach().numpy().astype(numpy.float64)
-    if basis.order == 0 and basis.parameters == "values":
-        numbers = numpy.concatenate([numbers, numbers @ basis.table[basis.degree + 1 :].T], axis=-1)
-    else:
-        numbers = numbers @ basis.table.T
-    return torch.from_numpy(numbers).to(values.dtype)
+
+def _numpy_type(dtype: torch.dtype) -> type:
+    return numpy.float64 if dtype == torch.float64 else numpy.float32

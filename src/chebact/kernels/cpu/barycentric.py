@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy
-from numba import carray, float64, int64
+from numba import carray, float32, float64, int64
 
-from chebact.kernels.cpu.barycentric_formula import slopes_and_sums, values_of
+from chebact.basis import SMALL_ENOUGH, steps_down
+from chebact.kernels.cpu.barycentric_formula import numbers_of, slopes_and_sums, values_of
+from chebact.kernels.cpu.barycentric_tables import multiplied, padded, put_table
 from chebact.kernels.cpu.call_block import (
     CHANNELS,
     CONSTANTS,
@@ -41,7 +43,12 @@ from chebact.kernels.cpu.tasks import (
     task_bounds,
 )
 
-LINES = 4  # numbers of the two straight lines
+
+@jit
+def header(constants):
+    """The first constants, each in every lane."""
+    return (splat(load_one(constants, 0)), splat(load_one(constants, 1)), splat(load_one(constants, 2)),
+            splat(load_one(constants, 3)), splat(load_one(constants, 4)))  # fmt: skip
 
 
 @jit
@@ -95,15 +102,17 @@ def without_rest(h, count, room, zero):
 
 def programs(dtype: Any, edition: int, lined: bool) -> dict[str, Any]:
     """The C functions for one type, with straight lines outside or without; see `cubic.programs`."""
+    numpy_type = numpy.float32 if dtype is float32 else numpy.float64
+    limits = (float(numpy.finfo(numpy_type).max), SMALL_ENOUGH, *steps_down(numpy_type))
 
     def forward(address: Any) -> None:
         edition  # noqa: B018  # a mention makes it part of the key that the compiled code is kept under
         zero, block = dtype(0), carray(pointer(address, int64), LENGTH)
         x, out = pointer(block[X], dtype), pointer(block[OUT], dtype)
         table, constants = pointer(block[TABLE], dtype), pointer(block[CONSTANTS], dtype)
-        ends = (splat(load_one(constants, 0)), splat(load_one(constants, 1)), splat(load_one(constants, 2)))
+        ends = header(constants)
         channels, inner, terms = block[CHANNELS], block[INNER], block[DEGREE] + 1
-        form, numbers = (constants, ends, terms, lined), terms + (LINES if lined else terms)
+        form, stride = (constants, ends, terms, lined), numbers_of(terms, lined) + 1
         room_array = numpy.empty(WIDTH, dtype)
         room = pointer(room_array.ctypes.data, dtype)
         worker, turn = next_ticket(block[COUNTERS]), 0
@@ -116,7 +125,7 @@ def programs(dtype: Any, edition: int, lined: bool) -> dict[str, Any]:
                 for o in range(o0, o1):
                     for c in range(c0, c1):
                         row = ((r * block[OUTER] + o) * channels + c) * inner
-                        at = (r * channels + c) * numbers
+                        at = (r * channels + c) * stride
                         for i in range(row + i0, row + i1, 2 * WIDTH):
                             near, far = two_counts(row + i1 - i)
                             v, w = some(x, i, near, room, zero), some(x, i + WIDTH, far, room, zero)
@@ -126,9 +135,9 @@ def programs(dtype: Any, edition: int, lined: bool) -> dict[str, Any]:
             else:
                 length = (c1 - c0) * inner
                 step = (length + WIDTH - 1) // WIDTH * WIDTH
-                columns_array = numpy.empty(step * numbers, dtype)
+                columns_array = numpy.empty(step * stride, dtype)
                 columns = pointer(columns_array.ctypes.data, dtype)
-                in_columns(columns, table, r * channels + c0, c1 - c0, inner, numbers)
+                in_columns(columns, table, r * channels + c0, c1 - c0, inner, stride)
                 for at in range(0, length, WIDTH):
                     count = min(WIDTH, length - at)
                     for o in range(o0, o1, 2):
@@ -147,9 +156,9 @@ def programs(dtype: Any, edition: int, lined: bool) -> dict[str, Any]:
         x, g, out = pointer(block[X], dtype), pointer(block[GRAD], dtype), pointer(block[OUT], dtype)
         slopes, constants = pointer(block[SLOPES], dtype), pointer(block[CONSTANTS], dtype)
         partial = pointer(block[PARTIAL], float64)
-        ends = (splat(load_one(constants, 0)), splat(load_one(constants, 1)), splat(load_one(constants, 2)))
+        ends = header(constants)
         channels, inner, terms = block[CHANNELS], block[INNER], block[DEGREE] + 1
-        form, numbers = (constants, ends, terms, lined), terms + (LINES if lined else terms)
+        form, numbers = (constants, ends, terms, lined), numbers_of(terms, lined)
         room_array = numpy.empty(WIDTH * (1 + 2 * terms + numbers), dtype)
         room = pointer(room_array.ctypes.data, dtype)
         quotients = pointer(room_array.ctypes.data + WIDTH * room_array.itemsize, dtype)
@@ -167,7 +176,7 @@ def programs(dtype: Any, edition: int, lined: bool) -> dict[str, Any]:
                 for o in range(o0, o1):
                     for c in range(c0, c1):
                         row = ((r * block[OUTER] + o) * channels + c) * inner
-                        at = (r * channels + c) * numbers
+                        at = (r * channels + c) * (numbers + 1)
                         for start in range(row + i0, row + i1, RUN * WIDTH):
                             stop = min(row + i1, start + RUN * WIDTH)
                             clear(acc, numbers * WIDTH, zero)
@@ -185,9 +194,9 @@ def programs(dtype: Any, edition: int, lined: bool) -> dict[str, Any]:
             else:
                 length = (c1 - c0) * inner
                 step = (length + WIDTH - 1) // WIDTH * WIDTH
-                columns_array = numpy.empty(step * numbers, dtype)
+                columns_array = numpy.empty(step * (numbers + 1), dtype)
                 columns = pointer(columns_array.ctypes.data, dtype)
-                in_columns(columns, slopes, r * channels + c0, c1 - c0, inner, numbers)
+                in_columns(columns, slopes, r * channels + c0, c1 - c0, inner, numbers + 1)
                 for at in range(0, length, WIDTH):
                     count = min(WIDTH, length - at)
                     for begin in range(o0, o1, RUN):
@@ -215,7 +224,7 @@ def programs(dtype: Any, edition: int, lined: bool) -> dict[str, Any]:
         partial, result = pointer(block[PARTIAL], float64), pointer(block[RESULT], dtype)
         matrix = pointer(block[MATRIX], float64)
         channels, terms = block[CHANNELS], block[DEGREE] + 1
-        numbers, blocks = terms + (LINES if lined else terms), block[OUTER_BLOCKS] * block[INNER_BLOCKS]
+        numbers, blocks = numbers_of(terms, lined), block[OUTER_BLOCKS] * block[INNER_BLOCKS]
         row = numpy.empty(terms, numpy.float64)
         for r in range(block[REPLICAS]):
             for c in range(channels):
@@ -229,4 +238,17 @@ def programs(dtype: Any, edition: int, lined: bool) -> dict[str, Any]:
                 for j in range(terms):
                     store(result, (r * channels + c) * terms + j, row[j])
 
-    return {"forward": forward, "backward": backward, "finish": finish}
+    def tables(address: Any) -> None:
+        edition  # noqa: B018  # a mention makes it part of the key that the compiled code is kept under
+        block = carray(pointer(address, int64), LENGTH)
+        values, out = pointer(block[X], dtype), pointer(block[OUT], dtype)
+        matrix, terms = pointer(block[MATRIX], float64), block[DEGREE] + 1
+        numbers, kept = numbers_of(terms, lined), block[INNER]
+        row_array = numpy.empty(padded(numbers), numpy.float64)
+        row = pointer(row_array.ctypes.data, float64)
+        for c in range(block[CHANNELS]):
+            multiplied(row, values, c * terms, matrix, terms, numbers, kept)
+            put_table(out, c * (numbers + 1), row, terms, numbers, lined, limits)
+        keep_alive(row_array)
+
+    return {"tables": tables, "forward": forward, "backward": backward, "finish": finish}

@@ -3,7 +3,8 @@
 P(x) = sum(w_j y_j / (x - x_j)) / sum(w_j / (x - x_j)) is as accurate as its data at any degree, and the derivative is
 the same formula with the slopes at the nodes in place of the heights. The sums for the parameters' gradient reuse the
 quotients. The table of a channel is its pieces: degree + 1 heights, then height and slope of either line, or, without
-lines, the weights of T_0 ... T_degree, whose sum the polynomial is outside the interval.
+lines, the weights of T_0 ... T_degree, whose sum the polynomial is outside the interval. Last comes the power of two
+that heights and weights were divided by, so that nothing overflows on the way (`basis.steps_down`).
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ from chebact.kernels.cpu.lanes import (
 )
 from chebact.kernels.cpu.tasks import jit
 
-HEADER = 3  # the constants begin with left end, right end and the number that stands for a difference of zero
+HEADER = 5  # constants before the nodes: the ends, what stands for a difference of zero, the largest number, and
+# 1 where the value at a node is the height itself, or NaN
+LINES = 4  # numbers of the two straight lines
 
 
 @jit
@@ -37,10 +40,27 @@ def held(v, left, right):
 
 
 @jit
-def with_lines(p, v, left, right, lines):
-    """p between the ends, the straight lines outside."""
-    p = choose(less(v, right), p, fma(lines[3], v - right, lines[2]))
-    return choose(less(left, v), p, fma(lines[1], v - left, lines[0]))
+def numbers_of(terms, lined):
+    """How many numbers of a channel's table are multiplied by something at an element; the power of two follows."""
+    return terms + (LINES if lined else terms)
+
+
+@jit
+def bounded(v, most):
+    """v, or `most` where it is larger."""
+    return choose(less(most, v), most, v)
+
+
+@jit
+def with_lines(p, v, left, right, largest, lines):
+    """p between the ends, the straight lines outside; a level line stays level at an infinite v."""
+    on_left, on_right = v - left, v - right
+    level_left, level_right = same(lines[1], left - left), same(lines[3], left - left)
+    if anywhere(either(level_left, level_right)):
+        on_left = choose(level_left, -bounded(-on_left, largest), on_left)
+        on_right = choose(level_right, bounded(on_right, largest), on_right)
+    p = choose(less(v, right), p, fma(lines[3], on_right, lines[2]))
+    return choose(less(left, v), p, fma(lines[1], on_left, lines[0]))
 
 
 @jit
@@ -75,12 +95,6 @@ def compensated(total, term):
 def is_outside(v, c, left, right, lined):
     """Whether v, which is c when held to the interval, is outside; with lines the ends are."""
     return either(differs(c, v), either(same(c, left), same(c, right))) if lined else differs(c, v)
-
-
-@jit
-def bounded(v, most):
-    """v, or `most` where it is larger."""
-    return choose(less(most, v), most, v)
 
 
 @jit
@@ -138,15 +152,18 @@ def line_sums(v, g, left, right, acc, first):
 
 @jit
 def beyond(p, v, c, form, rows, at, step, by_rows):
-    """p between the ends; outside, where c is not v, the straight lines or the series."""
-    constants, (left, right, tiny), terms, lined = form
+    """p, times the power of two, between the ends; outside, where c is not v, the straight lines or the series."""
+    constants, (left, right, tiny, largest, _), terms, lined = form
+    last = numbers_of(terms, lined)
+    factor = splat(load_one(rows, at + last)) if by_rows else load(rows, at + last * step)
     at = at + terms if by_rows else at + terms * step
     if lined:
-        return with_lines(p, v, left, right, four_splat(rows, at) if by_rows else four_columns(rows, at, step))
+        lines = four_splat(rows, at) if by_rows else four_columns(rows, at, step)
+        return with_lines(p * factor, v, left, right, largest, lines)
     outside = differs(c, v)
     if anywhere(outside):
         p = choose(outside, series_of(v, constants, rows, at, step, by_rows, terms, tiny / tiny), p)
-    return p
+    return p * factor
 
 
 @jit
@@ -164,7 +181,7 @@ def values_of(v, w, form, rows, at, step, by_rows):
 
     Each addition waits for the one before it. Two sums side by side wait for each other no longer than for themselves.
     """
-    constants, (left, right, tiny), terms, _ = form
+    constants, (left, right, tiny, _, exact), terms, _ = form
     c, d = held(v, left, right), held(w, left, right)
     zero = tiny - tiny
     at_c, at_d = (zero, zero, zero, zero), (zero, zero, zero, zero)
@@ -176,6 +193,7 @@ def values_of(v, w, form, rows, at, step, by_rows):
         r, is_d = quotient(d, constants, j, terms, tiny)
         at_c, at_d = with_node(at_c, q, y), with_node(at_d, r, y)
         height_c, height_d = choose(is_c, y, height_c), choose(is_d, y, height_d)
+    height_c, height_d = height_c * exact, height_d * exact
     p = choose(same(height_c, height_c), height_c, at_c[0] / at_c[2])
     s = choose(same(height_d, height_d), height_d, at_d[0] / at_d[2])
     return beyond(p, v, c, form, rows, at, step, by_rows), beyond(s, w, d, form, rows, at, step, by_rows)
@@ -187,7 +205,7 @@ def slopes_and_sums(v, w, g, h, form, rows, at, step, by_rows, quotients, acc):
 
     First in acc are the heights' shares, behind them those of the lines or of the series.
     """
-    constants, (left, right, tiny), terms, lined = form
+    constants, (left, right, tiny, _, _), terms, lined = form
     zero = tiny - tiny
     one = tiny / tiny
     c, d = held(v, left, right), held(w, left, right)

@@ -58,8 +58,9 @@ def programs(dtype: Any, edition: int, plain: bool, tailed: bool, joined: bool, 
     """The C functions for one type.
 
     `plain`: the interval is [-1, 1], where u is x itself. `tailed`: there are lines outside. `joined`: they begin where
-    the polynomial ends. `smooth`: so do the lines of the derivative. What these functions close over is plain data, and
-    not other compiled functions, so that Numba finds them on disk again; `edition` changes with the source.
+    the polynomial ends, also with ends that are rounded. `smooth`: so do the lines of the derivative. What these
+    functions close over is plain data, and not other compiled functions, so that Numba finds them on disk again;
+    `edition` changes with the source.
     """
     plain, tailed, joined, smooth = (  # type: ignore[assignment]
         choice or None for choice in (plain, tailed, joined, smooth)
@@ -137,8 +138,9 @@ def programs(dtype: Any, edition: int, plain: bool, tailed: bool, joined: bool, 
                             row = ((r * block[OUTER] + o) * channels + c0 + c) * inner
                             own, at = c * TABLE_LENGTH, c * SUMS * WIDTH
                             backward_row(
-                                x, g, out, row + start, row + stop, tables, own, acc, at, k, plain, joined, smooth, zero
-                            )
+                                x, g, out, row + start, row + stop, tables, own, acc, at, k, plain, tailed, joined,
+                                smooth, zero,
+                            )  # fmt: skip
                         summed += stop - start
                         if summed >= RUN * WIDTH:
                             add_widened(acc, total, count * SUMS * WIDTH, zero)
@@ -157,7 +159,7 @@ def programs(dtype: Any, edition: int, plain: bool, tailed: bool, joined: bool, 
                 acc = pointer(kept_room.ctypes.data + length * 10 * room.itemsize, dtype)
                 backward_columns(
                     x, g, out, start, channels * inner, o1 - o0, length, inner, own, tables, slopes, matrix, terms,
-                    sums, own_result, kept, acc, k, plain, joined, smooth, zero,
+                    sums, own_result, kept, acc, k, plain, tailed, joined, smooth, zero,
                 )  # fmt: skip
                 keep_alive(kept_room)
             keep_alive(room)

@@ -1,8 +1,8 @@
 """The power form up to degree 3, alike for eight numbers at a time and for one.
 
-A choice that is None or True (`plain`, `tailed`, `joined`, `smooth`: see `cubic.programs`) settles a branch when
-the loop is compiled. The first two vector units of a processor do every product, comparison and choice, so that their
-number, and not that of sums or of bit operations, is what a formula costs.
+A choice that is None or True (`plain`, `tailed`, `joined`, `smooth`: see `cubic.programs`; `level`: a line may have no
+slope) settles a branch when the loop is compiled. The first two vector units of a processor do every product,
+comparison and choice, so that their number, and not that of sums or of bit operations, is what a formula costs.
 """
 
 from __future__ import annotations
@@ -19,23 +19,37 @@ def inside(v, ends):
 
 
 @jit
-def position(c, place, plain):
-    """Where c is in the power form."""
+def position(c, place, plain, tailed, largest):
+    """Where c is in the power form; without tails an infinite position counts as the largest number."""
     if plain is None:
-        return ((c - place[0]) - place[1]) * place[2]
+        c = ((c - place[0]) - place[1]) * place[2]
+    if tailed is None:
+        return inside(c, (-largest, largest))
     return c
 
 
 @jit
-def value(v, t, nodes, ends, place, plain, tailed):
+def value(v, t, nodes, ends, place, plain, tailed, largest, level):
     """The pieces at v. What the polynomial overflows to beyond the ends is not chosen."""
     if plain is None or tailed is None:
-        return general_value(v, position(v, place, plain), t, nodes, ends, tailed)
-    return mirrored_value(v, t, nodes, ends)
+        return general_value(v, position(v, place, plain, tailed, largest), t, nodes, ends, tailed, largest, level)
+    return mirrored_value(v, t, nodes, ends, largest, level)
 
 
 @jit
-def general_value(v, u, t, nodes, ends, tailed):
+def is_level(slope):
+    """Whether a line has no slope: at an infinite v zero times infinity would be NaN."""
+    return same(slope, slope - slope)
+
+
+@jit
+def reach(slope, largest):
+    """Up to where a line is followed: a level one up to the largest number."""
+    return choose(is_level(slope), largest, largest + largest)
+
+
+@jit
+def general_value(v, u, t, nodes, ends, tailed, largest, level):
     """The pieces at v; u is its position in the power form. Without tails the end nodes are nodes like the others."""
     p = fma(u, fma(u, fma(u, t[3], t[2]), t[1]), t[0])
     p = choose(same(v, nodes[0]), t[8], p)
@@ -43,17 +57,24 @@ def general_value(v, u, t, nodes, ends, tailed):
     if tailed is None:
         p = choose(same(v, nodes[2]), t[4], p)
         return choose(same(v, nodes[3]), t[6], p)
-    p = choose(less(v, ends[1]), p, fma(t[7], v - ends[1], t[6]))
-    return choose(less(ends[0], v), p, fma(t[5], v - ends[0], t[4]))
+    far = v
+    if level is not None:
+        far = inside(v, (-reach(t[5], largest), reach(t[7], largest)))
+    p = choose(less(v, ends[1]), p, fma(t[7], far - ends[1], t[6]))
+    return choose(less(ends[0], v), p, fma(t[5], far - ends[0], t[4]))
 
 
 @jit
-def mirrored_value(v, t, nodes, ends):
+def mirrored_value(v, t, nodes, ends, largest, level):
     """The pieces at v on [-1, 1], where nodes and ends lie alike on either side: two comparisons serve four places."""
     p = fma(v, fma(v, fma(v, t[3], t[2]), t[1]), t[0])
     left, far = is_negative(v), magnitude(v)
     p = choose(same(far, nodes[0]), choose(left, t[9], t[8]), p)
-    line = fma(choose(left, -t[5], t[7]), far - ends[1], choose(left, t[4], t[6]))
+    distance = far - ends[1]
+    if level is not None:
+        most = choose(left, reach(t[5], largest), reach(t[7], largest))
+        distance = choose(less(most, far), most, far) - ends[1]
+    line = fma(choose(left, -t[5], t[7]), distance, choose(left, t[4], t[6]))
     return choose(less(far, ends[1]), p, line)
 
 

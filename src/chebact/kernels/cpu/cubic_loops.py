@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from chebact.kernels.cpu.cubic_formula import add, inside, position, slope, value
-from chebact.kernels.cpu.lanes import WIDTH, load, load_one, rolled, splat, store
+from chebact.kernels.cpu.cubic_formula import add, inside, is_level, position, slope, value
+from chebact.kernels.cpu.lanes import WIDTH, anywhere, either, load, load_one, rolled, splat, store
 from chebact.kernels.cpu.tables import (
     TABLE_LENGTH,
     add_eight,
@@ -27,10 +27,10 @@ SUMS = 8  # four power sums, and the height's and the slope's share of either li
 
 @jit
 def constants(k):
-    """The ends, the place of the interval and the nodes between its ends."""
+    """The ends, the place of the interval, the nodes between its ends and at them, and the largest number."""
     ends = (load_one(k, 0), load_one(k, 1))
     place = (load_one(k, 2), load_one(k, 3), load_one(k, 4))
-    return ends, place, (load_one(k, 5), load_one(k, 6), load_one(k, 7), load_one(k, 8))
+    return ends, place, (load_one(k, 5), load_one(k, 6), load_one(k, 7), load_one(k, 8)), load_one(k, 9)
 
 
 @jit
@@ -46,18 +46,25 @@ def spread_constants(ends, place, between):
 @jit
 def forward_row(x, out, start, stop, tables, own, k, plain, tailed):
     """One channel's row from start to stop; its table is at tables[own]."""
-    ends, place, between = constants(k)
+    ends, place, between, most = constants(k)
     lane_ends, lane_place, lane_between = spread_constants(ends, place, between)
+    lane_most = splat(most)
     table = ten_of(tables, own)
     t = spread(table)
     whole = start + (stop - start) // WIDTH * WIDTH
-    for i in range(start, whole, WIDTH):
-        rolled()
-        v = load(x, i)
-        store(out, i, value(v, t, lane_between, lane_ends, lane_place, plain, tailed))
+    if is_level(table[5]) or is_level(table[7]):
+        for i in range(start, whole, WIDTH):
+            rolled()
+            v = load(x, i)
+            store(out, i, value(v, t, lane_between, lane_ends, lane_place, plain, tailed, lane_most, True))
+    else:
+        for i in range(start, whole, WIDTH):
+            rolled()
+            v = load(x, i)
+            store(out, i, value(v, t, lane_between, lane_ends, lane_place, plain, tailed, lane_most, None))
     for i in range(whole, stop):
         v = load_one(x, i)
-        store(out, i, value(v, table, between, ends, place, plain, tailed))
+        store(out, i, value(v, table, between, ends, place, plain, tailed, most, True))
 
 
 @jit
@@ -65,33 +72,42 @@ def forward_columns(
     x, out, start, step, rows, length, repeat, parameters, tables, matrix, terms, kept, k, plain, tailed, zero
 ):
     """Neighbouring channels side by side, as many rows at a time as stay in the nearest cache."""
-    ends, place, between = constants(k)
+    ends, place, between, most = constants(k)
     lane_ends, lane_place, lane_between = spread_constants(ends, place, between)
+    lane_most = splat(most)
     whole = length // WIDTH * WIDTH
     near = max(4, NEAR // length)
     for at in range(0, whole, WIDTH):
         keep_ten(kept, at * 10, ten_lanes(parameters, channels_at(at, repeat), matrix, terms, zero))
     for begin in range(0, rows, near):
         for at in range(0, whole, WIDTH):
-            t = kept_ten(kept, at * 10)
-            for row in range(begin, min(begin + near, rows)):
-                i = start + row * step + at
-                rolled()
-                v = load(x, i)
-                store(out, i, value(v, t, lane_between, lane_ends, lane_place, plain, tailed))
+            t, stop = kept_ten(kept, at * 10), min(begin + near, rows)
+            if anywhere(either(is_level(t[5]), is_level(t[7]))):
+                for row in range(begin, stop):
+                    i = start + row * step + at
+                    rolled()
+                    v = load(x, i)
+                    store(out, i, value(v, t, lane_between, lane_ends, lane_place, plain, tailed, lane_most, True))
+            else:
+                for row in range(begin, stop):
+                    i = start + row * step + at
+                    rolled()
+                    v = load(x, i)
+                    store(out, i, value(v, t, lane_between, lane_ends, lane_place, plain, tailed, lane_most, None))
     for at in range(whole, length):
         s = ten_of(tables, at // repeat * TABLE_LENGTH)
         for row in range(rows):
             i = start + row * step + at
             w = load_one(x, i)
-            store(out, i, value(w, s, between, ends, place, plain, tailed))
+            store(out, i, value(w, s, between, ends, place, plain, tailed, most, True))
 
 
 @jit
-def backward_row(x, g, out, start, stop, tables, own, acc, at, k, plain, joined, smooth, zero):
+def backward_row(x, g, out, start, stop, tables, own, acc, at, k, plain, tailed, joined, smooth, zero):
     """One channel's row from start to stop; its table is at tables[own], its sums are vectors kept at acc[at]."""
-    ends, place, _ = constants(k)
+    ends, place, _, most = constants(k)
     lane_ends, lane_place, _ = spread_constants(ends, place, (zero, zero, zero, zero))
+    lane_most = splat(most)
     table = ten_of(tables, own)
     d = spread(table)
     none = splat(zero)
@@ -101,7 +117,7 @@ def backward_row(x, g, out, start, stop, tables, own, acc, at, k, plain, joined,
         rolled()
         v, h = load(x, i), load(g, i)
         c = inside(v, lane_ends)
-        u = position(c, lane_place, plain)
+        u = position(c, lane_place, plain, tailed, lane_most)
         store(out, i, h * slope(v, u, d, lane_ends, smooth))
         a = add(a, v, c, u, h, none, lane_ends, joined)
     keep_sums(acc, at, a, joined)
@@ -110,7 +126,7 @@ def backward_row(x, g, out, start, stop, tables, own, acc, at, k, plain, joined,
         for i in range(whole, stop):
             w, f = load_one(x, i), load_one(g, i)
             e = inside(w, ends)
-            s = position(e, place, plain)
+            s = position(e, place, plain, tailed, most)
             store(out, i, f * slope(w, s, table, ends, smooth))
             b = add(b, w, e, s, f, zero, ends, joined)
         add_eight(acc, at, WIDTH, b)
@@ -119,11 +135,12 @@ def backward_row(x, g, out, start, stop, tables, own, acc, at, k, plain, joined,
 @jit
 def backward_columns(
     x, g, out, start, step, rows, length, repeat, parameters, tables, slopes, matrix, terms, sums, result, kept,
-    acc, k, plain, joined, smooth, zero,
+    acc, k, plain, tailed, joined, smooth, zero,
 ):  # fmt: skip
     """Eight neighbouring positions at a time; a `result` takes the gradients at once, else `sums` grow."""
-    ends, place, _ = constants(k)
+    ends, place, _, most = constants(k)
     lane_ends, lane_place, _ = spread_constants(ends, place, (zero, zero, zero, zero))
+    lane_most = splat(most)
     none = splat(zero)
     nothing = (none, none, none, none, none, none, none, none)
     whole = length // WIDTH * WIDTH
@@ -141,7 +158,7 @@ def backward_columns(
                 rolled()
                 v, h = load(x, i), load(g, i)
                 c = inside(v, lane_ends)
-                u = position(c, lane_place, plain)
+                u = position(c, lane_place, plain, tailed, lane_most)
                 store(out, i, h * slope(v, u, d, lane_ends, smooth))
                 a = add(a, v, c, u, h, none, lane_ends, joined)
             keep_sums(acc, at * SUMS, a, joined)
@@ -162,7 +179,7 @@ def backward_columns(
                 i = start + row * step + at
                 w, f = load_one(x, i), load_one(g, i)
                 e = inside(w, ends)
-                n = position(e, place, plain)
+                n = position(e, place, plain, tailed, most)
                 store(out, i, f * slope(w, n, s, ends, smooth))
                 b = add(b, w, e, n, f, zero, ends, joined)
             add_numbers(sums, at // repeat, b)

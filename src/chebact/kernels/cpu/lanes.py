@@ -1,8 +1,11 @@
-"""Eight numbers at a time: a small vector type for Numba, so that loops need no luck with the auto-vectoriser.
+"""Several numbers at a time: a small vector type for Numba, so that loops need no luck with the auto-vectoriser.
 
-`Lanes(dtype, 8)` is an LLVM vector of eight float32 or float64. The arithmetic below works alike on lanes and on
-single numbers, so a formula is written once and serves the main loop (eight at a time) and its remainder (one at a
+`Lanes(dtype, width)` is an LLVM vector of `width` float32 or float64. The arithmetic below works alike on lanes and on
+single numbers, so a formula is written once and serves the main loop (many at a time) and its remainder (one at a
 time) with the same roundings: every result has the same bits wherever it stands in memory.
+
+How many lanes there are is part of the type of a pointer: `pointer` gives one whose vectors have `WIDTH` lanes,
+`wide_pointer` one of any width, and `load`, `fill` and `width_of` follow it.
 """
 
 from __future__ import annotations
@@ -12,18 +15,36 @@ from typing import Any
 
 from llvmlite import ir
 from numba import types
-from numba.core import cgutils
 from numba.extending import intrinsic, models, overload, register_model
+
+from chebact.kernels.cpu.vector_code import call_llvm, in_every_lane
 
 WIDTH = 8
 
 
 class Lanes(types.Type):
-    """The Numba type of `WIDTH` numbers (or truth values) of one type."""
+    """The Numba type of `width` numbers (or truth values) of one type."""
 
-    def __init__(self, dtype: Any) -> None:
-        self.dtype = dtype
-        super().__init__(name=f"Lanes({dtype}, {WIDTH})")
+    def __init__(self, dtype: Any, width: int = WIDTH) -> None:
+        self.dtype, self.width = dtype, width
+        super().__init__(name=f"Lanes({dtype}, {width})")
+
+
+class WidePointer(types.CPointer):
+    """A pointer to numbers that are loaded `width` at a time."""
+
+    def __init__(self, dtype: Any, width: int) -> None:
+        super().__init__(dtype)
+        self.width = width
+        self.name = f"WidePointer({dtype}, {width})"
+
+    @property
+    def key(self) -> tuple[Any, int]:
+        """What tells one such type from another; a CPointer's own knows no width."""
+        return self.dtype, self.width
+
+
+register_model(WidePointer)(models.PointerModel)
 
 
 @register_model(Lanes)
@@ -32,11 +53,16 @@ class LanesModel(models.PrimitiveModel):
 
     def __init__(self, dmm: Any, fe_type: Lanes) -> None:
         bits = {types.float32: ir.FloatType(), types.float64: ir.DoubleType(), types.boolean: ir.IntType(1)}
-        super().__init__(dmm, fe_type, ir.VectorType(bits[fe_type.dtype], WIDTH))
+        super().__init__(dmm, fe_type, ir.VectorType(bits[fe_type.dtype], fe_type.width))
 
 
 def _truth(kind: Any) -> Any:
-    return Lanes(types.boolean) if isinstance(kind, Lanes) else types.boolean
+    return Lanes(types.boolean, kind.width) if isinstance(kind, Lanes) else types.boolean
+
+
+def _vector_at(start: Any) -> Lanes:
+    """The type of the vectors that a pointer of the type `start` loads."""
+    return Lanes(start.dtype, getattr(start, "width", WIDTH))
 
 
 def _bytes(kind: Any) -> int:
@@ -53,10 +79,33 @@ def pointer(typingctx: Any, address: Any, dtype: Any) -> Any:
     return types.CPointer(dtype.dtype)(types.int64, dtype), codegen
 
 
+@intrinsic(prefer_literal=True)
+def wide_pointer(typingctx: Any, address: Any, dtype: Any, width: Any) -> Any:
+    """The integer `address` as a pointer to `dtype`, whose vectors have `width` lanes (an integer constant)."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.inttoptr(args[0], context.get_data_type(dtype.dtype).as_pointer())
+
+    return WidePointer(dtype.dtype, width.literal_value)(types.int64, dtype, width), codegen
+
+
+@intrinsic
+def moved(typingctx: Any, start: Any, index: Any) -> Any:
+    """The pointer to `start[index]`."""
+    return start(start, types.int64), lambda context, builder, signature, args: builder.gep(args[0], [args[1]])
+
+
+@intrinsic
+def width_of(typingctx: Any, start: Any) -> Any:
+    """How many lanes a vector at `start` has, a constant."""
+    width = _vector_at(start).width
+    return types.int64(start), lambda context, builder, signature, args: ir.Constant(ir.IntType(64), width)
+
+
 @intrinsic
 def load(typingctx: Any, start: Any, index: Any) -> Any:
-    """`WIDTH` numbers from `start[index]` on; no alignment is asked for."""
-    kind = Lanes(start.dtype)
+    """A vector of numbers from `start[index]` on; no alignment is asked for."""
+    kind = _vector_at(start)
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         place = builder.bitcast(builder.gep(args[0], [args[1]]), context.get_data_type(kind).as_pointer())
@@ -86,7 +135,7 @@ def store(typingctx: Any, start: Any, index: Any, value: Any) -> Any:
 @intrinsic
 def store_rounded(typingctx: Any, start: Any, index: Any, value: Any) -> Any:
     """Put float64 lanes at `start[index]` and on, rounded to the type that `start` points to."""
-    kind = Lanes(start.dtype)
+    kind = Lanes(start.dtype, value.width)
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         vector = context.get_data_type(kind)
@@ -114,12 +163,20 @@ def splat(typingctx: Any, number: Any) -> Any:
     kind = Lanes(number)
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        vector = ir.VectorType(context.get_data_type(number), WIDTH)
-        first = builder.insert_element(ir.Constant(vector, ir.Undefined), args[0], ir.Constant(ir.IntType(32), 0))
-        zeros = ir.Constant(ir.VectorType(ir.IntType(32), WIDTH), [0] * WIDTH)
-        return builder.shuffle_vector(first, ir.Constant(vector, ir.Undefined), zeros)
+        return in_every_lane(builder, args[0], WIDTH)
 
     return kind(number), codegen
+
+
+@intrinsic
+def fill(typingctx: Any, start: Any, number: Any) -> Any:
+    """One number in every lane of a vector such as `start` points to, rounded to its type."""
+    kind = _vector_at(start)
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return in_every_lane(builder, context.cast(builder, args[1], number, start.dtype), kind.width)
+
+    return kind(start, number), codegen
 
 
 @intrinsic
@@ -139,7 +196,7 @@ def pack(typingctx: Any, a: Any, b: Any, c: Any, d: Any, e: Any, f: Any, g: Any,
 @intrinsic
 def widened(typingctx: Any, vector: Any) -> Any:
     """The lanes in float64."""
-    kind = Lanes(types.float64)
+    kind = Lanes(types.float64, vector.width)
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return args[0] if vector == kind else builder.fpext(args[0], context.get_data_type(kind))
@@ -150,7 +207,7 @@ def widened(typingctx: Any, vector: Any) -> Any:
 @intrinsic
 def narrowed(typingctx: Any, vector: Any, like: Any) -> Any:
     """Float64 lanes rounded to the type of the number `like`."""
-    kind = Lanes(like)
+    kind = Lanes(like, vector.width)
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return args[0] if vector == kind else builder.fptrunc(args[0], context.get_data_type(kind))
@@ -168,23 +225,15 @@ def lane(typingctx: Any, vector: Any, index: Any) -> Any:
     return vector.dtype(vector, types.int64), codegen
 
 
-def _llvm_function(name: str, kind: Any) -> Any:
+def _llvm_function(name: str) -> Any:
     """Code that calls one of LLVM's own functions of numbers of one type."""
-    suffix = (f".v{WIDTH}" if isinstance(kind, Lanes) else ".") + {4: "f32", 8: "f64"}[_bytes(kind)]
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        number = context.get_data_type(kind)
-        function_type = ir.FunctionType(number, [number] * len(args))
-        function = cgutils.get_or_insert_function(builder.module, function_type, f"llvm.{name}{suffix}")
-        return builder.call(function, args)
-
-    return codegen
+    return lambda context, builder, signature, args: call_llvm(builder, name, args)
 
 
 @intrinsic
 def fma(typingctx: Any, a: Any, b: Any, c: Any) -> Any:
     """`a * b + c` with one rounding."""
-    return a(a, a, a), _llvm_function("fma", a)
+    return a(a, a, a), _llvm_function("fma")
 
 
 @intrinsic
@@ -216,7 +265,7 @@ def anywhere(typingctx: Any, truth: Any) -> Any:
     """Whether a truth value holds in any lane."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        bits = ir.IntType(WIDTH)
+        bits = ir.IntType(truth.width)
         return builder.icmp_unsigned("!=", builder.bitcast(args[0], bits), ir.Constant(bits, 0))
 
     return types.boolean(truth), codegen
@@ -232,7 +281,7 @@ def _as_integers(builder: Any, value: Any, kind: Any) -> tuple[Any, Any]:
     """The bits of lanes or of one number as integers, and the type of these integers."""
     integer: Any = ir.IntType(8 * _bytes(kind))
     if isinstance(kind, Lanes):
-        integer = ir.VectorType(integer, WIDTH)
+        integer = ir.VectorType(integer, kind.width)
     return builder.bitcast(value, integer), integer
 
 
@@ -274,7 +323,29 @@ def _sided(side: str) -> Any:
 @intrinsic
 def magnitude(typingctx: Any, a: Any) -> Any:
     """`a` without its sign."""
-    return a(a), _llvm_function("fabs", a)
+    return a(a), _llvm_function("fabs")
+
+
+@intrinsic
+def square_root(typingctx: Any, a: Any) -> Any:
+    """The square root, correctly rounded."""
+    return a(a), _llvm_function("sqrt")
+
+
+@intrinsic
+def total(typingctx: Any, vector: Any) -> Any:
+    """The sum over the lanes: halves are added until one number is left."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        (left,), width = args, vector.width
+        while width > 1:
+            width //= 2
+            half = ir.Constant(ir.VectorType(ir.IntType(32), width), list(range(width)))
+            other = ir.Constant(ir.VectorType(ir.IntType(32), width), list(range(width, 2 * width)))
+            left = builder.fadd(builder.shuffle_vector(left, left, half), builder.shuffle_vector(left, left, other))
+        return builder.extract_element(left, ir.Constant(ir.IntType(32), 0))
+
+    return vector.dtype(vector), codegen
 
 
 @intrinsic

@@ -6,12 +6,19 @@ spread over a vector; where neighbouring channels share the lanes, eight tables 
 
 from __future__ import annotations
 
-from numba import float64, int64
+import math
+from typing import Any
+
+import numpy
+from numba import float64, int64, types
+from numba.extending import overload
 
 from chebact.kernels.cpu.lanes import (
     WIDTH,
+    choose,
     fma,
     lane,
+    less,
     load,
     load_one,
     narrowed,
@@ -24,6 +31,17 @@ from chebact.kernels.cpu.lanes import (
 from chebact.kernels.cpu.tasks import jit
 
 TABLE_LENGTH = 16
+
+
+def largest_of(number: Any) -> float:
+    """The largest finite number of the type of `number`; known when the loop is compiled."""
+    return float(numpy.finfo(type(number)).max)
+
+
+@overload(largest_of)
+def _largest_of(number):  # Numba compares this signature with the lambda's
+    largest = float(numpy.finfo(numpy.float32 if number == types.float32 else numpy.float64).max)
+    return lambda number: largest
 
 
 @jit
@@ -62,6 +80,14 @@ def gathered(parameters, c, terms, j):
 
 
 @jit
+def finite_in(v, zero):
+    """Float64 lanes that are finite, bounded to the largest number of the type of `zero`."""
+    most, endless = splat(largest_of(zero)), splat(math.inf)
+    high = choose(less(most, v), choose(less(v, endless), most, v), v)
+    return choose(less(high, -most), choose(less(-endless, high), -most, high), high)
+
+
+@jit
 def table_entry(y, matrix, k, terms, zero):
     """The k-th number of eight channels' tables; a channel has two to four parameters."""
     total = y[0] * splat(load_one(matrix, k))
@@ -70,7 +96,7 @@ def table_entry(y, matrix, k, terms, zero):
         total = fma(y[2], splat(load_one(matrix, 2 * TABLE_LENGTH + k)), total)
     if terms > 3:
         total = fma(y[3], splat(load_one(matrix, 3 * TABLE_LENGTH + k)), total)
-    return narrowed(total, zero)
+    return narrowed(finite_in(total, zero), zero)
 
 
 @jit
@@ -156,8 +182,8 @@ def build_tables(tables, parameters, matrix, first, count, terms):
             y = splat(float64(load_one(parameters, (first + c) * terms + j)))
             one = fma(y, load(matrix, j * TABLE_LENGTH), one)
             two = fma(y, load(matrix, j * TABLE_LENGTH + WIDTH), two)
-        store_rounded(tables, c * TABLE_LENGTH, one)
-        store_rounded(tables, c * TABLE_LENGTH + WIDTH, two)
+        store_rounded(tables, c * TABLE_LENGTH, finite_in(one, load_one(parameters, first)))
+        store_rounded(tables, c * TABLE_LENGTH + WIDTH, finite_in(two, load_one(parameters, first)))
 
 
 @jit

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy
 import torch
 
-from chebact.basis import Basis
+from chebact.basis import SMALL_ENOUGH, Basis, steps_down
 from chebact.kernels.layout import Sizes
 
 name = "gpu"
@@ -115,7 +115,24 @@ def _launch(step: str, basis: Basis, plan: Plan, tensors: tuple[torch.Tensor, ..
 def _table(values: torch.Tensor, basis: Basis, sizes: Sizes) -> torch.Tensor:
     """The numbers that the kernel evaluates a channel from, in the type of the values: (replica, number, channel)."""
     heights = values.reshape(sizes.replicas, sizes.channels, basis.degree + 1)
-    return (_matrix(basis, values.device) @ heights.mT.double()).to(values.dtype)
+    numbers = _matrix(basis, values.device) @ heights.mT.double()
+    most = torch.finfo(values.dtype).max
+    if values.dtype != numbers.dtype:  # finite heights make finite numbers in their own type too
+        numbers = torch.where(numbers.isfinite(), numbers.clamp(-most, most), numbers)
+    if basis.by_powers:
+        return numbers.to(values.dtype)
+    bent = numbers[:, : basis.degree + 1] if basis.has_tails else numbers
+    factor = _factor(bent, values.dtype)
+    lines = numbers[:, bent.shape[1] :]
+    return torch.cat([bent / factor, lines, factor], dim=1).to(values.dtype)
+
+
+def _factor(numbers: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """What the numbers of a channel are divided by, and their result is multiplied by: see `basis.steps_down`."""
+    step, two_steps = steps_down(_numpy_type(dtype))
+    size = numbers.abs().amax(1, keepdim=True)
+    factor = torch.where(size > SMALL_ENOUGH, step, torch.ones_like(size))
+    return torch.where(size > SMALL_ENOUGH * step, two_steps, factor)
 
 
 @lru_cache(maxsize=32)
@@ -126,8 +143,11 @@ def _matrix(basis: Basis, device: torch.device) -> torch.Tensor:
 
 @lru_cache(maxsize=256)
 def _constants(basis: Basis, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
-    numbers = basis.fused_constants(numpy.float64 if dtype == torch.float64 else numpy.float32)
-    return torch.tensor(numbers, dtype=dtype, device=device)
+    return torch.tensor(basis.fused_constants(_numpy_type(dtype)), dtype=dtype, device=device)
+
+
+def _numpy_type(dtype: torch.dtype) -> type:
+    return numpy.float64 if dtype == torch.float64 else numpy.float32
 
 
 @lru_cache(maxsize=1)

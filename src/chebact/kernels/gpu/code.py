@@ -13,7 +13,8 @@ import triton
 import triton.language as tl
 
 POWER_NUMBERS = tl.constexpr(10)  # numbers in a channel's table up to degree 3; above, see `numbers_of`
-HEADER = tl.constexpr(3)  # above degree 3 the constants begin with left end, right end and the smallest difference
+HEADER = tl.constexpr(5)  # constants before the nodes, above degree 3: the ends, the smallest difference, the largest
+# number, and 1 where the value at a node is the height itself, or NaN
 
 
 @triton.jit
@@ -49,25 +50,35 @@ def held(v, left, right):
 
 
 @triton.jit
-def line(v, end, table, index, channels, exists):
-    """The straight line from `end` on whose height and slope are the entries `index` and `index` + 1."""
-    return tl.fma(entry(table, index + 1, channels, exists), v - end, entry(table, index, channels, exists))
+def line(v, end, largest, table, index, channels, exists):
+    """The straight line from `end` on whose height and slope are the entries `index` and `index` + 1.
+
+    A level one stays level at an infinite v, where zero times infinity would be NaN.
+    """
+    slope = entry(table, index + 1, channels, exists)
+    far = tl.where(slope == 0, held(v, -largest, largest), v)
+    return tl.fma(slope, far - end, entry(table, index, channels, exists))
 
 
 @triton.jit
 def with_ends(p, v, left, right, on_left, on_right):
-    """p between the ends; where v is NaN the line on the left, which is NaN then."""
-    return tl.where(v > left, tl.where(v < right, p, on_right), on_left)
+    """p between the ends, what goes on outside, and NaN where v is."""
+    return tl.where(v > left, tl.where(v < right, p, on_right), tl.where(v <= left, on_left, v))
 
 
 @triton.jit
 def position(v, constants, TAILS: tl.constexpr, PLAIN: tl.constexpr):
-    """The variable u of the power form; `PLAIN` says that the interval is [-1, 1], where u is v itself."""
+    """The variable u of the power form; `PLAIN` says that the interval is [-1, 1], where u is v itself.
+
+    Without tails an infinite u counts as the largest number.
+    """
     c = v
     if TAILS:
         c = held(v, tl.load(constants), tl.load(constants + 1))
     if not PLAIN:
         c = ((c - tl.load(constants + 2)) - tl.load(constants + 3)) * tl.load(constants + 4)
+    if not TAILS:
+        c = held(c, -tl.load(constants + 9), tl.load(constants + 9))
     return c
 
 
@@ -90,9 +101,9 @@ def powers_forward(
     p = tl.where(v == tl.load(constants + 5), entry(table, 8, channels, exists), p)
     p = tl.where(v == tl.load(constants + 6), entry(table, 9, channels, exists), p)
     if TAILS:
-        left, right = tl.load(constants), tl.load(constants + 1)
-        on_left = line(v, left, table, 4, channels, exists)
-        p = with_ends(p, v, left, right, on_left, line(v, right, table, 6, channels, exists))
+        left, right, largest = tl.load(constants), tl.load(constants + 1), tl.load(constants + 9)
+        on_left = line(v, left, largest, table, 4, channels, exists)
+        p = with_ends(p, v, left, right, on_left, line(v, right, largest, table, 6, channels, exists))
     else:  # the end nodes are nodes like the others
         p = tl.where(v == tl.load(constants + 7), entry(table, 4, channels, exists), p)
         p = tl.where(v == tl.load(constants + 8), entry(table, 6, channels, exists), p)
@@ -172,7 +183,10 @@ def quotient(c, j, constants, terms):
 
 @triton.jit
 def numbers_of(terms, TAILS: tl.constexpr):
-    """How many numbers a channel's table has: the heights, then four of the lines or the weights of T_0 and on."""
+    """How many numbers of a channel's table are multiplied by something: heights, then lines or weights of T_0 and on.
+
+    The power of two that heights and weights were divided by follows them.
+    """
     if TAILS:
         return terms + 4
     return 2 * terms
@@ -224,7 +238,7 @@ def barycentric_forward(
     at, there = places(row_block, rows, column, columns, inner, ROWS, WIDE)
     start, channels, exists = replica * rows * columns, columns // repeat, column < columns
     x, out = x + start, out + start
-    table += replica * numbers_of(terms, TAILS) * channels + column // repeat
+    table += replica * (numbers_of(terms, TAILS) + 1) * channels + column // repeat
     v = tl.load(x + at, mask=there, other=0.0).to(constants.dtype.element_ty)
     left, right = tl.load(constants), tl.load(constants + 1)
     c = held(v, left, right)
@@ -235,12 +249,18 @@ def barycentric_forward(
         q, here = quotient(c, j, constants, terms)
         above, below = tl.fma(q, y, above), below + q
         height, found = tl.where(here, y, height), found | here
-    p = tl.where(found, height, divided(above, below))
+    p, exact = divided(above, below), tl.load(constants + 4)
+    p, factor = (
+        tl.where(found, tl.where(exact == 1, height, p), p),
+        entry(table, numbers_of(terms, TAILS), channels, exists),
+    )
     if TAILS:
-        on_left = line(v, left, table, terms, channels, exists)
-        p = with_ends(p, v, left, right, on_left, line(v, right, table, terms + 2, channels, exists))
+        largest = tl.load(constants + 3)
+        on_left = line(v, left, largest, table, terms, channels, exists)
+        on_right = line(v, right, largest, table, terms + 2, channels, exists)
+        p = with_ends(p * factor, v, left, right, on_left, on_right)
     else:
-        p = tl.where(v == c, p, series(v, constants, table, channels, exists, terms))
+        p = tl.where(v == c, p, series(v, constants, table, channels, exists, terms)) * factor
     tl.store(out + at, p, mask=there)
 
 
@@ -257,7 +277,7 @@ def barycentric_backward(
     at, there = places(row_block, rows, column, columns, inner, ROWS, WIDE)
     start, channels, exists = replica * rows * columns, columns // repeat, column < columns
     x, grad, out = x + start, grad + start, out + start
-    slopes += replica * numbers_of(terms, TAILS) * channels + column // repeat
+    slopes += replica * (numbers_of(terms, TAILS) + 1) * channels + column // repeat
     partial += (replica * row_blocks + row_block) * numbers_of(terms, TAILS) * columns
     v = tl.load(x + at, mask=there, other=0.0).to(constants.dtype.element_ty)
     g = tl.load(grad + at, mask=there, other=0.0).to(v.dtype)
@@ -267,13 +287,13 @@ def barycentric_backward(
     for j in range(terms):
         q, _ = quotient(c, j, constants, terms)
         above, below = tl.fma(q, entry(slopes, j, channels, exists), above), below + q
-    p, inside = divided(above, below), v == c
+    p, inside, factor = divided(above, below), v == c, entry(slopes, numbers_of(terms, TAILS), channels, exists)
     if TAILS:
         inside = (v > left) & (v < right)
         on_left, on_right = entry(slopes, terms, channels, exists), entry(slopes, terms + 2, channels, exists)
-        p = with_ends(p, v, left, right, on_left, on_right)
+        p = with_ends(p * factor, v, left, right, on_left, on_right)
     else:
-        p = tl.where(inside, p, series(v, constants, slopes, channels, exists, terms))
+        p = tl.where(inside, p, series(v, constants, slopes, channels, exists, terms)) * factor
     tl.store(out + at, g * p, mask=there)
     h, inverse = tl.where(inside, g, zero), divided(zero + 1, below)
     for j in range(terms):

@@ -14,7 +14,7 @@ from chebact.lab.page.sheet import Cell, Head, Sheet, as_markdown, as_rich
 if TYPE_CHECKING:
     from rich.table import Table
 
-__all__ = ["as_table", "label", "markdown", "places", "short_markdown", "sizes"]
+__all__ = ["as_table", "label", "markdown", "number", "places", "short_markdown", "sizes"]
 
 PLAIN = ("silu", "gelu", "tanh", "prelu")
 LEARNED = ("cl-extrapolate", "cl-regression", "paper-algorithm")

@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-__all__ = ["METRICS", "Counts", "Metric", "counted", "metrics_in", "scores_of"]
+__all__ = ["METRICS", "Counts", "Metric", "Tested", "counted", "metrics_in", "roc_auc", "scores_of"]
 
 
 @dataclass(frozen=True)
@@ -63,42 +63,75 @@ def counted(truth: Sequence[int], predicted: Sequence[int]) -> Counts:
     return Counts(pairs.count((1, 1)), pairs.count((0, 1)), pairs.count((0, 0)), pairs.count((1, 0)))
 
 
-Score = Callable[[Sequence[Counts]], float]
+def roc_auc(truth: Sequence[int], scores: Sequence[float]) -> float | None:
+    """The share of pairs, one of either class, in which the one of class 1 scores higher; an equal pair counts half.
+    None where a class is missing.
+
+    >>> roc_auc([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8]), roc_auc([1, 1], [0.2, 0.3])
+    (0.75, None)
+    """
+    ones = [score for is_one, score in zip(truth, scores, strict=True) if is_one]
+    others = [score for is_one, score in zip(truth, scores, strict=True) if not is_one]
+    if not ones or not others:
+        return None
+    won = sum((one > other) + (one == other) / 2 for one in ones for other in others)
+    return won / (len(ones) * len(others))
 
 
-def pooled(folds: Sequence[Counts]) -> Counts:
+@dataclass(frozen=True)
+class Tested:
+    """What one seed gave: the counts of its folds, and the area under each fold's ROC curve where it was recorded."""
+
+    folds: Sequence[Counts]
+    roc_auc: Sequence[float | None] = ()
+
+
+Score = Callable[[Tested], float | None]
+
+
+def pooled(seed: Tested) -> Counts:
     """The counts of all folds taken together."""
-    return sum(folds, Counts(0, 0, 0, 0))
+    return sum(seed.folds, Counts(0, 0, 0, 0))
 
 
-def macro_f1(folds: Sequence[Counts]) -> float:
+def macro_f1(seed: Tested) -> float:
     """The mean of the folds' F1."""
-    return statistics.fmean(fold.f1 for fold in folds)
+    return statistics.fmean(fold.f1 for fold in seed.folds)
 
 
-def macro_f1_spread(folds: Sequence[Counts]) -> float:
+def macro_f1_spread(seed: Tested) -> float:
     """The deviation of the folds' F1."""
-    return statistics.stdev(fold.f1 for fold in folds) if len(folds) > 1 else 0.0
+    return statistics.stdev(fold.f1 for fold in seed.folds) if len(seed.folds) > 1 else 0.0
+
+
+def mean_roc_auc(seed: Tested) -> float | None:
+    """The mean over the folds that have both classes; None where it was not recorded."""
+    known = [area for area in seed.roc_auc if area is not None]
+    return statistics.fmean(known) if known else None
 
 
 @dataclass(frozen=True)
 class Metric:
-    """A column: its title, its score from the counts of one seed's folds, and the tables that show it."""
+    """A column: its title, its score of one seed, and the tables that show it. One that is `recorded` since some
+    version is left out where no record has it.
+    """
 
     title: str
     score: Score
     tables: tuple[str, ...] = ()
+    recorded: bool = False
 
 
 METRICS = {
-    "accuracy": Metric("Accuracy", lambda folds: pooled(folds).accuracy, ("scores", "systems", "tests")),
-    "sensitivity": Metric("Sensitivity", lambda folds: pooled(folds).sensitivity, ("scores",)),
-    "specificity": Metric("Specificity", lambda folds: pooled(folds).specificity, ("scores",)),
-    "micro_f1": Metric("Micro-F1", lambda folds: pooled(folds).f1, ("scores", "systems", "tests")),
+    "accuracy": Metric("Accuracy", lambda seed: pooled(seed).accuracy, ("scores", "systems", "tests")),
+    "sensitivity": Metric("Sensitivity", lambda seed: pooled(seed).sensitivity, ("scores",)),
+    "specificity": Metric("Specificity", lambda seed: pooled(seed).specificity, ("scores",)),
+    "micro_f1": Metric("Micro-F1", lambda seed: pooled(seed).f1, ("scores", "systems", "tests")),
     "macro_f1": Metric("Macro-F1", macro_f1, ("systems",)),
-    "balanced_accuracy": Metric("Balanced accuracy", lambda folds: pooled(folds).balanced_accuracy),
+    "balanced_accuracy": Metric("Balanced accuracy", lambda seed: pooled(seed).balanced_accuracy, ("scores",)),
+    "roc_auc": Metric("ROC AUC", mean_roc_auc, ("scores",), recorded=True),
 }
-"""All but macro-F1 come from the counts of all folds taken together, micro-F1 being F1 of class 1."""
+"""All but macro-F1 and ROC AUC come from the counts of all folds together, micro-F1 being F1 of class 1."""
 
 
 def metrics_in(table: str) -> list[str]:
@@ -110,6 +143,7 @@ def metrics_in(table: str) -> list[str]:
     return [name for name, metric in METRICS.items() if table in metric.tables]
 
 
-def scores_of(folds: Sequence[Counts]) -> dict[str, float]:
-    """The metrics of one seed, and `macro_f1_spread`, the deviation of the folds' F1."""
-    return {name: metric.score(folds) for name, metric in METRICS.items()} | {"macro_f1_spread": macro_f1_spread(folds)}
+def scores_of(folds: Sequence[Counts], areas: Sequence[float | None] = ()) -> dict[str, float | None]:
+    """The metrics of one seed, and `macro_f1_spread`, the deviation of the folds' F1; None for what is not known."""
+    seed = Tested(folds, areas)
+    return {name: metric.score(seed) for name, metric in METRICS.items()} | {"macro_f1_spread": macro_f1_spread(seed)}

@@ -32,6 +32,7 @@ FORMS = {
             "width?": Maybe(COUNT),
             "shortcut?": Maybe(one_of(*get_args(Shortcut))),
             "epochs?": Maybe(COUNT),
+            "init?": TEXT,
         },
         "results": {
             "parameters": Maybe(COUNT),

@@ -10,13 +10,13 @@ import torch
 from torch import Tensor
 
 from chebact.lab.clinical.baselines import make_baseline
-from chebact.lab.clinical.classification import Counts, counted
+from chebact.lab.clinical.classification import Counts, counted, roc_auc
 from chebact.lab.clinical.fold_inputs import Choices, Prepared, prepared
 from chebact.lab.clinical.spec import BaselineSpec, NetworkSpec
 from chebact.lab.clinical.table import Recordings
 from chebact.lab.spec import stream
+from chebact.lab.starts import started
 from chebact.networks import ResidualMLP
-from chebact.table import paper_activation
 from chebact.training.replicas import ReplicaRun, cross_entropy, paper_sgd, predict_replicas, train_replicas_
 
 __all__ = ["baseline_results", "network_of", "network_results", "train_folds"]
@@ -29,7 +29,7 @@ CLASSES = 2
 def network_of(spec: NetworkSpec, features: int, **options: Any) -> ResidualMLP:
     """The paper's clinical network: Linear, two blocks of two [activation, Linear] joined with their input, Linear."""
     shape: dict[str, Any] = {
-        "activation": paper_activation(spec.model),
+        "activation": started(spec.model, spec.init),
         "width": spec.width,
         "shortcut": JOINS[spec.shortcut],
     }
@@ -61,6 +61,7 @@ def train_folds(
         batch_size=spec.batch_size,
         loss=cross_entropy,
         optimizer=partial(paper_sgd, lr=lr, momentum=momentum, weight_decay=decay),
+        trainer="torch",  # as the committed records
     )
     outputs = predict_replicas(network, stacked([fold.test_x for fold in folds], dtype), len(folds))
     return run, [output[: len(fold.test_y)] for output, fold in zip(outputs, folds, strict=True)]
@@ -94,7 +95,7 @@ def seed_results(
     failed = run.failed | torch.tensor([not output.isfinite().all() for output in outputs])
     for place, (seed, own) in enumerate(zip(seeds, folds, strict=True)):
         part = slice(place * spec.folds, (place + 1) * spec.folds)
-        tested = zip(own, outputs[part], failed[part].tolist(), strict=True)
+        tested = list(zip(own, outputs[part], failed[part].tolist(), strict=True))
         loss = run.losses[-1, part].double().mean()
         yield {
             "seed": seed,
@@ -102,8 +103,15 @@ def seed_results(
                 None if lost else as_list(counted(fold.test_y.tolist(), output.argmax(1).tolist()))
                 for fold, output, lost in tested
             ],
+            "roc_auc": [None if lost else area(fold, output[:, 1] - output[:, 0]) for fold, output, lost in tested],
             "loss": None if failed[part].any() else float(f"{loss.item():.6g}"),
         }
+
+
+def area(fold: Prepared, scores: Any) -> float | None:
+    """The area under the ROC curve of a fold's test side, in six digits."""
+    found = roc_auc(fold.test_y.tolist(), scores.tolist())
+    return None if found is None else float(f"{found:.6g}")
 
 
 def as_list(counts: Counts) -> list[int]:
@@ -114,10 +122,16 @@ def baseline_results(table: Recordings, spec: BaselineSpec, choices: Choices | N
     """The results part of a baseline's record."""
     most, found = int(2 * table.positive > len(table.y)), []  # of the whole cohort, as in the paper; 0 when even
     for seed in range(spec.seeds):
-        counts = []
+        counts, areas = [], []
         for number, fold in enumerate(prepared(table, spec, seed, choices)):
             random = stream("clinical", "baseline", spec.model, seed, number).initial_seed() % 2**32
             model = make_baseline(spec.model, random, most).fit(fold.train_x, fold.train_y)
             counts.append(as_list(counted(fold.test_y.tolist(), model.predict(fold.test_x))))
-        found.append({"seed": seed, "folds": counts})
+            areas.append(area(fold, scores_by(model, fold.test_x)))
+        found.append({"seed": seed, "folds": counts, "roc_auc": areas})
     return {"parameters": None, "seeds": found}
+
+
+def scores_by(model: Any, x: Any) -> Any:
+    """How sure a model of scikit-learn is that recordings are of class 1: higher is surer."""
+    return model.decision_function(x) if hasattr(model, "decision_function") else model.predict_proba(x)[:, 1]

@@ -11,7 +11,7 @@ from rich.console import Console
 from chebact.lab import LabError
 from chebact.lab.clinical.rows import REFERENCE, Row, rows_of, tables_of
 from chebact.lab.clinical.sheets import caption, document_blocks, sheets_of
-from chebact.lab.commands.report import NO_FILES, FileOptions, View
+from chebact.lab.commands.report import NO_FILES, USUAL_PAGE, FileOptions, PageOptions, View
 from chebact.lab.commands.report import report as report_records
 from chebact.lab.options import Several
 from chebact.lab.page.sheet import as_rich
@@ -29,7 +29,7 @@ def report(
     datasets: Annotated[tuple[str, ...], Several] = (),
     against: str | None = None,
     files: FileOptions = NO_FILES,
-    output: Path | None = None,
+    page: PageOptions = USUAL_PAGE,
 ) -> None:
     """Show the tables that the records give, in percent, with the tests between models, and write the page.
 
@@ -41,8 +41,6 @@ def report(
         Only the tables of these data.
     against
         The model that the others are tested against; tanh by default, where there is a record of it.
-    output
-        Folder of the page, index.html; without it the page goes to `report` unless another file is asked for.
     """
     seen: set[str] = set()
 
@@ -60,7 +58,7 @@ def report(
         plain = [row.values for row in rows]
         return View(plain, lambda console: show(tables, console), document_blocks(tables), missing)
 
-    report_records("clinical", results, files, output, keep, view)
+    report_records("clinical", results, files, page, keep, view)
 
 
 def show(tables: Sequence[Sequence[Row]], console: Console) -> None:

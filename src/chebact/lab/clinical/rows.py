@@ -3,32 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from chebact.lab.clinical.baselines import BASELINES, MAJORITY
 from chebact.lab.clinical.classification import METRICS, Counts, scores_of
 from chebact.lab.clinical.published import COLUMNS, FEATURES, PATIENTS, RECORDINGS, published_cell
+from chebact.lab.clinical.spec import IN_FOLDS, ON_COHORT, ClinicalSettings
+from chebact.lab.page.comparison import unlike
 from chebact.lab.stats import lilliefors, paired, summarize, welch
 from chebact.lab.store import Record
 from chebact.table import ACTIVATIONS
 
-__all__ = ["REFERENCE", "Row", "is_dementiabank", "order_of", "rows_of", "tables_of"]
+__all__ = ["FEWEST", "REFERENCE", "Row", "is_dementiabank", "order_of", "rows_of", "tables_of", "unlike_paper"]
 
 REFERENCE = "tanh"
-IN_FOLDS = "boruta in folds"
+USUAL = ClinicalSettings()
+PAPER = {name: getattr(USUAL, name) for name in ("folds", "epochs", "shortcut")}
+FEWEST = 5  # seeds that are tested, or compared with the paper's thirty
+
 SPEC = ("data", "generated", "labels", "recordings", "subjects", "features", "choice", "model", "seeds", "folds")
 
 
 @dataclass(frozen=True)
 class Row:
     """One model at one width (None for those without). `by_seed` has the numbers of each seed in percent, None for a
-    seed with a training that turned NaN; `values` is what the row shows, by name.
+    seed with a training that diverged; `values` is what the row shows, by name. `above` is how far its mean is above
+    that of the model it is tested against, by metric; it is not part of the exported rows.
     """
 
     spec: Mapping[str, Any]
     by_seed: Mapping[str, Sequence[float | None]]
     values: Mapping[str, Any]
+    above: Mapping[str, float] = field(default_factory=dict)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or name not in self.values:
@@ -38,8 +45,16 @@ class Row:
 
 def rows_of(records: Iterable[Record], against: str = REFERENCE) -> list[Row]:
     """The rows of clinical records, each tested against the model `against` of its width on the same folds."""
-    found = [plain_row(record) for record in records if record.experiment == "clinical"]
+    own = [record for record in records if record.experiment == "clinical"]
+    metrics = metrics_of(own)
+    found = [plain_row(record, metrics) for record in own]
     return [with_tests(row, reference_of(row, found, against)) for row in sorted(found, key=place)]
+
+
+def metrics_of(records: Sequence[Record]) -> list[str]:
+    """The metrics that records have: one that is recorded since some version needs a record of that or a later one."""
+    kept = {name for record in records for seed in record.results["seeds"] for name in seed}
+    return [name for name, metric in METRICS.items() if not metric.recorded or name in kept]
 
 
 def place(row: Row) -> tuple[Any, ...]:
@@ -54,18 +69,17 @@ def order_of(model: str) -> tuple[int, str]:
     return (everyone.index(model) if model in everyone else len(everyone)), model
 
 
-def plain_row(record: Record) -> Row:
+def plain_row(record: Record, metrics: Sequence[str]) -> Row:
     """A row without tests."""
     spec = record.spec
     values = {name: spec[name] for name in SPEC}
     values |= {"width": spec.get("width"), "shortcut": spec.get("shortcut"), "epochs": spec.get("epochs")}
     in_folds = spec["choice"].startswith(IN_FOLDS)  # each fold has as many as its features ask for
     values["parameters"] = None if in_folds else record.results["parameters"]
-    scores = [seed_scores(seed["folds"]) for seed in record.results["seeds"]]
-    names = (*METRICS, "macro_f1_spread")
-    by_seed = {name: [None if each is None else 100 * each[name] for each in scores] for name in names}
+    scores = [seed_scores(seed) for seed in record.results["seeds"]]
+    by_seed = {name: [percent(each, name) for each in scores] for name in (*metrics, "macro_f1_spread")}
     values["nan"] = sum(each is None for each in scores)
-    for metric in METRICS:
+    for metric in metrics:
         summary = summarize(by_seed[metric])
         values |= {metric: summary.mean, f"{metric}_std": summary.std}
     values |= best_of(by_seed)
@@ -80,13 +94,25 @@ def is_dementiabank(spec: Mapping[str, Any]) -> bool:
     features or those that Boruta chose on another cohort.
     """
     named = spec["data"] == "dementiabank" and not spec["generated"] and spec["labels"] == "true"
-    own = (spec["choice"], spec["features"]) == ("all", FEATURES) or spec["choice"].startswith("boruta on ")
+    own = (spec["choice"], spec["features"]) == ("all", FEATURES) or spec["choice"].startswith(ON_COHORT)
     return named and own and (spec["recordings"], spec.get("positive")) == (RECORDINGS, PATIENTS)
 
 
-def seed_scores(folds: Sequence[Sequence[int] | None]) -> dict[str, float] | None:
-    whole = [Counts(*fold) for fold in folds if fold is not None]
-    return scores_of(whole) if len(whole) == len(folds) else None
+def unlike_paper(spec: Mapping[str, Any]) -> str:
+    """Where a run differs from the paper's settings, in words; empty where it does not."""
+    few = f"seeds: {spec['seeds']} instead of {USUAL.seeds}" if spec["seeds"] < FEWEST else ""
+    return ", ".join(words for words in (unlike(spec, PAPER), few) if words)
+
+
+def seed_scores(seed: Mapping[str, Any]) -> dict[str, float | None] | None:
+    """The scores of a seed; None where one of its trainings diverged."""
+    whole = [Counts(*fold) for fold in seed["folds"] if fold is not None]
+    return scores_of(whole, seed.get("roc_auc", ())) if len(whole) == len(seed["folds"]) else None
+
+
+def percent(scores: Mapping[str, float | None] | None, name: str) -> float | None:
+    score = None if scores is None else scores[name]
+    return None if score is None else 100 * score
 
 
 def best_of(by_seed: Mapping[str, Sequence[float | None]]) -> dict[str, float | None]:
@@ -121,10 +147,15 @@ def alike(row: Row, other: Row) -> bool:
     return all(row.spec[name] == other.spec[name] for name in both)
 
 
+def metrics_in_row(row: Row) -> list[str]:
+    """The metrics that a row has, in order."""
+    return [name for name in METRICS if name in row.by_seed]
+
+
 def with_tests(row: Row, reference: Row | None) -> Row:
     """The row with the p-values of every metric; `p_welch`, `p_paired` and `lilliefors` are those of the accuracy."""
     values = dict(row.values)
-    for metric in METRICS:
+    for metric in metrics_in_row(row):
         normal = lilliefors([value for value in row.by_seed[metric] if value is not None])
         values[f"lilliefors_{metric}"] = normal
     return held_against(Row(row.spec, row.by_seed, values | {"lilliefors": values["lilliefors_accuracy"]}), reference)
@@ -132,8 +163,8 @@ def with_tests(row: Row, reference: Row | None) -> Row:
 
 def held_against(row: Row, reference: Row | None) -> Row:
     """The row with the p-values of the tests that have a second side."""
-    values = dict(row.values)
-    for metric in METRICS:
+    values, above = dict(row.values), {}
+    for metric in metrics_in_row(row):
         p_welch = p_paired = None
         if reference is not None:
             pairs = list(zip(row.by_seed[metric], reference.by_seed[metric], strict=True))
@@ -141,12 +172,14 @@ def held_against(row: Row, reference: Row | None) -> Row:
             mine, others = [one for one, _ in pairs], [other for _, other in pairs]
             p_welch = welch([v for v in mine if v is not None], [v for v in others if v is not None])
             p_paired = paired([one for one, _ in both], [other for _, other in both])
+            if row.values[metric] is not None and reference.values[metric] is not None:
+                above[metric] = row.values[metric] - reference.values[metric]
         values |= {f"p_welch_{metric}": p_welch, f"p_paired_{metric}": p_paired}
     for name in ("model", "width", "shortcut"):
         values["against" if name == "model" else f"against_{name}"] = reference and reference.values[name]
     for name in ("p_welch", "p_paired"):
         values[name] = values[f"{name}_accuracy"]
-    return Row(row.spec, row.by_seed, values)
+    return Row(row.spec, row.by_seed, values, above)
 
 
 def tables_of(rows: Sequence[Row], against: str = REFERENCE) -> list[list[Row]]:

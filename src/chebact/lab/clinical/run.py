@@ -33,6 +33,7 @@ from chebact.lab.clinical.spec import (
 from chebact.lab.clinical.table import Recordings
 from chebact.lab.engine import Engine, Step, Work
 from chebact.lab.spec import parts_of
+from chebact.lab.starts import start_of
 from chebact.lab.store import read_record
 from chebact.lab.workers import cores
 
@@ -55,7 +56,11 @@ class ClinicalRequest(ClinicalSettings):
         """All that is to be trained on a table, the longest first."""
         of = partial(NetworkSpec.of, table, choice, self, **parts_of(self, NetworkSettings))
         names = [model for model in dict.fromkeys(self.models) if model not in (MAJORITY, NONE)]
-        networks = [of(model=model, width=width) for model in names for width in dict.fromkeys(self.widths)]
+        networks = [
+            of(model=model, width=width, init=start_of(self.init, model, names))
+            for model in names
+            for width in dict.fromkeys(self.widths)
+        ]
         plain = dict.fromkeys([*(name for name in self.models if name == MAJORITY), *self.baselines])
         others = [BaselineSpec.of(table, choice, self, model=name) for name in plain if name != NONE]
         if not networks and not others:

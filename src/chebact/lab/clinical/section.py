@@ -1,27 +1,28 @@
-"""The clinical experiment on the page: its tables, the tests between models, and the seeds of every model."""
+"""The clinical experiment on the page: scores as intervals, its tables, and the tests between models."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
 
-from chebact.lab.clinical.classification import metrics_in
-from chebact.lab.clinical.figures import score_panel
+from chebact.lab.clinical.figures import colour_of, score_panel
 from chebact.lab.clinical.rerun import clinical_commands
-from chebact.lab.clinical.rows import Row, is_dementiabank, rows_of, tables_of
-from chebact.lab.clinical.sheets import caption, sheets_of
-from chebact.lab.page.axes import INTERVAL_KEYS
-from chebact.lab.page.document import Block, Commands, Missing, Picture, Section, Words
+from chebact.lab.clinical.rows import FEWEST, REFERENCE, Row, is_dementiabank, rows_of, tables_of
+from chebact.lab.clinical.sheets import caption, score_metrics, sheets_of, title_of
+from chebact.lab.page.axes import interval_keys
+from chebact.lab.page.document import Block, Commands, Finding, Fold, Missing, Picture, Section, Words
 from chebact.lab.page.networks import network_picture
 from chebact.lab.page.results import Results
 
 __all__ = ["sections"]
 
-BELOW = "below it, and the distance in its deviations"
+SUBJECT = "cl-extrapolate"
+SURE = 0.01  # p-values below it are called a difference
+BELOW = "below it, and the difference in published standard deviations"
 NETWORK = "The network. σ is the activation that is compared; ½ takes the mean of a shortcut and what it goes around."
 DEMENTIABANK = (
-    "DementiaBank itself: the recordings are their owners' and are not here. With the two tables at hand, this makes "
-    "the paper's figures:"
+    "DementiaBank itself is access-restricted and not here. With its two tables at hand, this makes the paper's "
+    "figures:"
 )
 COMMAND = "chebact run clinical --data db-34-am.csv --preset dementiabank --select fp-34-am.csv"
 
@@ -29,33 +30,101 @@ COMMAND = "chebact run clinical --data db-34-am.csv --preset dementiabank --sele
 def sections(results: Results) -> list[Section]:
     """What the clinical records show."""
     rows = rows_of(results.of("clinical"))
-    title = "Voice recordings"
+    tables = tables_of(rows)
     blocks: list[Block] = []
-    for index, table in enumerate(tables_of(rows)):
-        blocks += table_blocks(table, f"clinical-{index}")
+    for index, table in enumerate(tables):
+        blocks += table_blocks(table, f"clinical-{index}", folded=index > 0)
     if not rows:
         blocks.append(Missing("Not run yet.", "chebact run clinical"))
     if not any(is_dementiabank(row.spec) for row in rows):
         blocks.append(Missing(DEMENTIABANK, COMMAND))
-    blocks.append(network_picture("clinical", NETWORK))
+    blocks.append(Fold("The network", (network_picture("clinical", NETWORK),)))
     if rows:
-        blocks.append(Words(("To run it again:",)))
-        blocks.append(Commands((*clinical_commands(row.spec for row in rows), "chebact report clinical")))
+        lines = (*clinical_commands(row.spec for row in rows), "chebact report clinical")
+        blocks.append(Fold("How to run it again", (Words(("Finished parts are skipped.",)), Commands(lines))))
     lead = (
-        "Two classes of recordings, tested on people whom no network has met: every seed splits the subjects anew "
+        "Two classes of voice recordings, tested on people whom no network has met: every seed splits the people anew "
         "into folds. Networks of two widths with ReLU, tanh and CL-extrapolate, beside common classifiers."
     )
-    return [Section("clinical", title, tuple(blocks), lead)]
+    found = [each for table in tables if (each := difference_in(table)) is not None]
+    return [
+        Section(
+            "clinical", "Voice recordings", tuple(blocks), lead, finding=finding_of(found), shows=shown_by(found, rows)
+        )
+    ]
 
 
-def table_blocks(rows: Sequence[Row], name: str) -> list[Block]:
-    """The sheets of one table, then its scores as intervals."""
-    blocks: list[Block] = [Words((f"{caption(rows)}.",))]
-    blocks += [replace(sheet, caption=f"{sheet.caption}.") for sheet in sheets_of(rows, BELOW, name)]
-    panels = tuple(score_panel(rows, metric, f"{name}-{metric}") for metric in metrics_in("scores"))
-    known = " The published figures are orange." if is_dementiabank(rows[0].spec) else ""
-    told = (
-        f"The same as intervals, in percent: dots are seeds, blue is their mean and deviation. Right is better.{known}"
+def difference_in(table: Sequence[Row]) -> tuple[Row, float] | None:
+    """CL-extrapolate at the smallest width, and how far its accuracy is above that of tanh; None where one lacks."""
+    own = [row for row in table if row.model == SUBJECT and row.against == REFERENCE and "accuracy" in row.above]
+    row = min(own, key=lambda row: row.width or 0, default=None)
+    return None if row is None else (row, row.above["accuracy"])
+
+
+def finding_of(found: Sequence[tuple[Row, float]]) -> Finding | None:
+    """The first table's difference in a number, all of them in a sentence."""
+    if not found:
+        return None
+    (first, difference), others = found[0], found[1:]
+    more = "; ".join(f"{signed(other)} on {row.data}" for row, other in others)
+    sentence = (
+        f"accuracy of CL-extrapolate against {title_of(REFERENCE)}, width {first.width}, on {first.data} data"
+        + (f"; {more}" if more else "")
+        + "."
     )
-    blocks.append(Picture(f"{name}-scores", told, panels, INTERVAL_KEYS if known else INTERVAL_KEYS[:2]))
-    return blocks
+    return Finding(f"{signed(difference)} points", sentence)
+
+
+def signed(number: float) -> str:
+    """One decimal with its sign; a difference that rounds to zero has none.
+
+    >>> signed(1.24), signed(-0.04)
+    ('+1.2', '0.0')
+    """
+    text = f"{number:+.1f}"
+    return "0.0" if float(text) == 0 else text.replace("-", "\N{MINUS SIGN}")
+
+
+def shown_by(found: Sequence[tuple[Row, float]], rows: Sequence[Row]) -> str:
+    """What the experiment comes to."""
+    if not found:
+        return ""
+    each = "; ".join(f"{verdict(row, difference)} on {row.data}" for row, difference in found)
+    best = max((row for row in rows if row.data == found[0][0].data and row.accuracy is not None), key=accuracy_of)
+    paper = (
+        ""
+        if any(is_dementiabank(row.spec) for row in rows)
+        else (" The paper's own data are not here, so its clinical result is neither confirmed nor refuted.")
+    )
+    return (
+        f"{title_of(SUBJECT)} against {title_of(REFERENCE)}, width {found[0][0].width}: {each}. On {found[0][0].data} "
+        f"data the best model is {title_of(best.model)} with {best.accuracy:.1f} %.{paper}"
+    )
+
+
+def verdict(row: Row, difference: float) -> str:
+    """Better or worse where the test says so."""
+    if row.p_welch is None or row.p_welch >= SURE or row.seeds < FEWEST:
+        return f"no clear difference ({signed(difference)} points)"
+    return f"{'better' if difference > 0 else 'worse'} ({signed(difference)} points)"
+
+
+def accuracy_of(row: Row) -> float:
+    return float(row.accuracy)
+
+
+def table_blocks(rows: Sequence[Row], name: str, *, folded: bool) -> list[Block]:
+    """The scores of one table as intervals and as a sheet; the other sheets are folded."""
+    panels = tuple(score_panel(rows, metric, f"{name}-{metric}") for metric in score_metrics(rows))
+    paper = is_dementiabank(rows[0].spec)
+    drawn = [row for row in rows if row.accuracy is not None]
+    keys = interval_keys(colour_of(drawn[-1].model) if drawn else "muted", published=paper)
+    picture = Picture(f"{name}-scores", f"{rows[0].data}: scores in percent. Right is better.", panels, keys)
+    first, *others = [replace(sheet, caption=f"{sheet.caption}.") for sheet in sheets_of(rows, BELOW, name)]
+    first = replace(first, notes=()) if folded else first  # the first table has them
+    return [
+        Words((f"{caption(rows)}.",)),
+        Fold(f"{rows[0].data}: the scores as intervals", (picture,)) if folded else picture,
+        first,
+        Fold(f"{rows[0].data}: comparison with other systems, and the p-values", tuple(others)),
+    ]

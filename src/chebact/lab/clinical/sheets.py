@@ -1,25 +1,33 @@
-"""The clinical tables for people: scores with their stars, beside other systems, and the tests behind the stars."""
+"""The clinical tables for people: scores with arrows, beside other systems, and the tests behind the arrows."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from chebact.lab.clinical.baselines import BASELINES
+from chebact.lab.clinical.baselines import BASELINES, MAJORITY
 from chebact.lab.clinical.classification import METRICS, metrics_in
 from chebact.lab.clinical.published import SYSTEMS
-from chebact.lab.clinical.rows import Row, is_dementiabank
+from chebact.lab.clinical.rows import FEWEST, Row, is_dementiabank, unlike_paper
 from chebact.lab.page.comparison import tone_of
 from chebact.lab.page.sheet import Cell, Head, Sheet, Tone, as_markdown, plain, plus_minus
 from chebact.lab.stats import stars
 from chebact.table import ACTIVATIONS
 
-__all__ = ["caption", "document_blocks", "markdown", "sheets_of", "title_of"]
+__all__ = ["arrows", "caption", "document_blocks", "markdown", "score_metrics", "sheets_of", "title_of"]
 
 BEST = "best_macro_f1"
 NOTE = (
-    "mean ± deviation over the seeds, in percent; a difference in either direction by Welch's t test, from {}: "
-    "** p < 0.01, *** p < 0.001"
+    "mean ± standard deviation over the seeds, in percent; an arrow: better (↑) or worse (↓) than {} by Welch's t "
+    "test, one for p < 0.01, two for p < 0.001; every seed refolds the same people, so p-values speak of folds, not of "
+    "people"
 )
+WORDS = (
+    "1-class: always predicts the more frequent class. Sensitivity: the share of class 1 that is found; specificity: "
+    "the share of class 0 that is left alone; balanced accuracy: the mean of the two. Micro-F1: F1 of class 1 from the "
+    "counts of all folds together. "
+)
+NO_AUC = "ROC AUC (the mean of the folds') is not recorded: these records keep counts, not scores."
+TIPS = {MAJORITY: "always predicts the more frequent class"}
 
 
 def caption(rows: Sequence[Row]) -> str:
@@ -39,7 +47,7 @@ def caption(rows: Sequence[Row]) -> str:
 
 
 def sheets_of(rows: Sequence[Row], published: str = "in brackets", name: str = "clinical") -> list[Sheet]:
-    """The paper's two tables, and that of the tests behind the stars; `published` says where those figures stand."""
+    """The paper's two tables, and that of the tests behind the arrows; `published` says where those figures stand."""
     against = reference_in_words(rows)
     sheets = [scores(rows, against, published, f"{name}-sheet-0"), systems(rows, f"{name}-sheet-1")]
     return sheets if against is None else [*sheets, tests(rows, against, f"{name}-sheet-2")]
@@ -48,14 +56,33 @@ def sheets_of(rows: Sequence[Row], published: str = "in brackets", name: str = "
 def scores(rows: Sequence[Row], against: str | None, published: str, name: str) -> Sheet:
     """The table of the activations."""
     paper = is_dementiabank(rows[0].spec)
-    note = NOTE.format(against) if against else "mean ± deviation over the seeds, in percent"
-    heads = ("model", "width", "parameters", *(METRICS[metric].title for metric in metrics_in("scores")))
+    note = NOTE.format(against) if against else "mean ± standard deviation over the seeds, in percent"
+    shown = score_metrics(rows)
+    heads = ("width", "parameters", *(METRICS[metric].title for metric in shown))
     body = tuple(
-        (*named(row), count_cell(row.parameters), *(score_cell(row, metric) for metric in metrics_in("scores")))
-        for row in rows
+        (*named(row), count_cell(row.parameters), *(score_cell(row, metric) for metric in shown)) for row in rows
     )
-    title = f"Scores ({note}{f'; the published figure {published}' if paper else ''})"
-    return Sheet(name, title, tuple(map(Head, heads)), body, toned=paper)
+    unlike = unlike_paper(rows[0].spec)
+    apart = f" (not comparable, {unlike})" if unlike else ""
+    title = f"Scores ({note}{f'; the published figure {published}{apart}' if paper else ''})"
+    return Sheet(
+        name,
+        title,
+        headed(heads),
+        body,
+        toned=paper and not unlike,
+        notes=(WORDS + ("" if "roc_auc" in shown else NO_AUC),),
+    )
+
+
+def score_metrics(rows: Sequence[Row]) -> list[str]:
+    """The metrics that one of these rows has a score of, in the order of the table."""
+    return [name for name in metrics_in("scores") if any(row.values.get(name) is not None for row in rows)]
+
+
+def headed(heads: Sequence[str]) -> tuple[Head, ...]:
+    """The model, then columns of numbers."""
+    return Head("model"), *(Head(head, right=True) for head in heads)
 
 
 def reference_in_words(rows: Sequence[Row]) -> str | None:
@@ -64,15 +91,15 @@ def reference_in_words(rows: Sequence[Row]) -> str | None:
     if model is None:
         return None
     chosen = {row.against_width for row in rows if row.width is None and row.against_width is not None}
-    held = f", models without a width from that of width {chosen.pop()}" if chosen else ""
-    width = " of its width" if any(row.width is not None and row.against_width is not None for row in rows) else ""
+    held = f" (models without a width: than {title_of(model)}, width {chosen.pop()})" if chosen else ""
+    width = " of the same width" if any(row.width is not None and row.against_width is not None for row in rows) else ""
     return f"{title_of(model)}{width}{held}"
 
 
 def systems(rows: Sequence[Row], name: str) -> Sheet:
     """The comparison with other systems: ours, and the published rows where they have something to do with ours."""
     shown = (*metrics_in("systems"), BEST)
-    heads = ("model", "width", *(METRICS[metric].title for metric in shown[:-1]), "Best macro-F1")
+    heads = ("width", *(METRICS[metric].title for metric in shown[:-1]), "Best macro-F1")
     body = [(*named(row), *(plain_cell(row, metric) for metric in shown)) for row in rows]
     title = "Comparison (macro-F1: mean of the folds' F1; best macro-F1: of the best seed, ± over its folds)"
     if is_dementiabank(rows[0].spec) or rows[0].generated:
@@ -81,17 +108,20 @@ def systems(rows: Sequence[Row], name: str) -> Sheet:
         for each in SYSTEMS:
             printed = (Cell(getattr(each, metric) or "-") for metric in shown)
             body.append((Cell(f"{each.model} (published, DementiaBank)"), Cell(""), *printed))
-    return Sheet(name, title, tuple(map(Head, heads)), tuple(body))
+    return Sheet(name, title, headed(heads), tuple(body))
 
 
 def tests(rows: Sequence[Row], against: str, name: str) -> Sheet:
     """p-values: Lilliefors' of each model, Welch's and the paired t test against the reference."""
     kinds = {"lilliefors": "Lilliefors", "p_welch": "Welch", "p_paired": "paired"}
     columns = [(metric, kind) for metric in metrics_in("tests") for kind in kinds]
-    heads = ("model", "width", *(f"{METRICS[metric].title}: {kinds[kind]}" for metric, kind in columns))
+    heads = ("width", *(f"{METRICS[metric].title}: {kinds[kind]}" for metric, kind in columns))
     body = tuple((*named(row), *(p_cell(row.values[f"{kind}_{metric}"]) for metric, kind in columns)) for row in rows)
-    title = f"p-values (Welch's and the paired t test of a difference from {against})"
-    return Sheet(name, title, tuple(map(Head, heads)), body)
+    title = (
+        "p-values (Lilliefors: that the seeds are normal; Welch's and the paired t test: of a difference from "
+        f"{against})"
+    )
+    return Sheet(name, title, headed(heads), body)
 
 
 def title_of(model: str) -> str:
@@ -101,7 +131,7 @@ def title_of(model: str) -> str:
 
 def named(row: Row) -> tuple[Cell, Cell]:
     """Model and width."""
-    return Cell(title_of(row.model)), count_cell(row.width)
+    return Cell(title_of(row.model), tip=TIPS.get(row.model, "")), count_cell(row.width)
 
 
 def count_cell(count: int | None) -> Cell:
@@ -113,19 +143,28 @@ def plain_cell(row: Row, metric: str) -> Cell:
     mean, std = row.values[metric], row.values[f"{metric}_std"]
     if row.nan:
         return Cell(f"{row.nan}/{row.seeds} NaN", row.nan)
-    return Cell("-" if mean is None else plus_minus(mean, std, 1), mean)
+    missing = "not recorded" if metric in METRICS and METRICS[metric].recorded else "-"
+    return Cell(missing if mean is None else plus_minus(mean, std, 1), mean)
 
 
 def score_cell(row: Row, metric: str) -> Cell:
-    """A score with its stars, over the published one, coloured by the distance."""
+    """A score with its arrows, over the published one, coloured by the distance."""
     own = plain_cell(row, metric)
     mean, paper, spread = (row.values.get(each) for each in (metric, f"paper_{metric}", f"paper_{metric}_std"))
     printed = "" if paper is None or spread is None else plus_minus(paper, spread, 1)
     away = ""
     tone: Tone = ""
-    if not row.nan and mean is not None and paper is not None and spread:
+    if not row.nan and mean is not None and paper is not None and spread and not unlike_paper(row.spec):
         away, tone = tone_of(mean, paper, spread, higher_is_better=True)
-    return Cell(own.text + stars(row.values[f"p_welch_{metric}"]), own.number, printed, tone, away=away)
+    return Cell(own.text + arrows(row, metric), own.number, printed, tone, away=away)
+
+
+def arrows(row: Row, metric: str) -> str:
+    """Which way a score differs from that of the reference, where a test with seeds enough says that it does."""
+    p, above = row.values[f"p_welch_{metric}"], row.above.get(metric)
+    if p is None or above is None or row.seeds < FEWEST or row.nan:
+        return ""
+    return " " + ("↑" if above > 0 else "↓") * len(stars(p)[1:]) if stars(p) else ""
 
 
 def p_cell(p: float | None) -> Cell:

@@ -14,7 +14,8 @@ from chebact.lab import LabError
 from chebact.lab.clinical.baselines import BASELINES, MAJORITY
 from chebact.lab.clinical.table import Recordings
 from chebact.lab.options import Several, Whole, about
-from chebact.lab.spec import check_choice, check_count, parts_of, rebuilt
+from chebact.lab.spec import added, check_choice, check_count, parts_of, rebuilt
+from chebact.lab.starts import PAPER, Start, check_start
 from chebact.table import ACTIVATIONS
 
 __all__ = [
@@ -67,6 +68,7 @@ class NetworkSettings:
     shortcut: Annotated[
         Shortcut, about("Average a block with its input, as in the paper, or add it, as in the released code.")
     ] = "average"
+    init: Start = added(PAPER)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,6 +161,7 @@ class NetworkSpec(NetworkSettings, Trial):
         super().__post_init__()
         check_choice("model", self.model, (*ACTIVATIONS, MAJORITY))
         check_choice("shortcut", self.shortcut, get_args(Shortcut))
+        check_start(self.init, self.model)
         for what in ("width", "epochs", "batch_size"):
             check_count(what, getattr(self, what))
 

@@ -11,9 +11,11 @@ from rich.table import Table
 
 from chebact import kernels
 from chebact.basis import Basis
+from chebact.checks import TAILS
 from chebact.lab import LabError
+from chebact.training import fused
 
-__all__ = ["KernelRow", "kernel_rows", "show"]
+__all__ = ["KernelRow", "kernel_rows", "show", "trainer_row"]
 
 USUAL = Basis(3)  # what kernels are asked about: degree 3 with straight tails, the paper's own choice
 
@@ -39,10 +41,29 @@ def kernel_rows() -> list[KernelRow]:
     return [_row(name) for name in kernels.NAMES]
 
 
-def show() -> None:
-    """Show every kernel: whether it runs here and why not, its threads and what starts them."""
+def trainer_row() -> KernelRow:
+    """The row of the fused trainer of replicas."""
+    name, serves, reason = "fused trainer", "replicas of a ResidualMLP", fused.why_not_here()
+    if reason is not None:
+        return KernelRow(name, serves, reason)
+    from chebact.kernels.cpu import threads  # only where it runs
+    from chebact.kernels.cpu.registers import native_lanes
+
+    layer = f"{threads.threading_layer()}, {native_lanes()} lanes"
+    return KernelRow(name, serves, None, threads.available_threads(), layer)
+
+
+def show(*, warm: bool = False) -> None:
+    """Show every kernel and the fused trainer: whether it runs here and why not, its threads and what starts them.
+
+    Args:
+        warm: compile the CPU kernel for float32 and all tails first, unless it is on disk already; a container does
+            that while it is built, and its first call then takes no 10 s.
+    """
     choice = _choice()
-    rows = kernel_rows()
+    if warm:
+        _warm()
+    rows = [*kernel_rows(), trainer_row()]
     table = Table("kernel", "serves", "runs here", "threads", "threading layer", box=box.SIMPLE_HEAD)
     for row in rows:
         threads = "" if row.threads is None else str(row.threads)
@@ -53,6 +74,14 @@ def show() -> None:
         if not row.runs:
             console.print(f"{row.kernel}: not available, {row.why_not}", highlight=False, markup=False)
     console.print(choice, highlight=False, markup=False)
+
+
+def _warm() -> None:
+    try:
+        seconds = kernels.warm(tails=TAILS)
+    except kernels.KernelUnavailableError as error:
+        raise LabError(str(error)) from None
+    print(f"The CPU kernel is compiled and kept on disk for float32 and all tails ({seconds:.1f} s).")
 
 
 def _row(name: str) -> KernelRow:

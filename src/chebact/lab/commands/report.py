@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import webbrowser
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
@@ -11,6 +12,7 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 from rich.console import Console
+from rich.status import Status
 
 from chebact import __version__
 from chebact.lab import LabError
@@ -69,8 +71,25 @@ class Files:
         return self.markdown, self.text, self.csv, self.json
 
 
-NO_FILES = Files()
+@dataclass(frozen=True)
+class Page:
+    """Where the page goes.
+
+    Parameters
+    ----------
+    output
+        Folder of the page, index.html; without it the page goes to `report` unless another file is asked for.
+    open
+        Open the page in the browser once it is written.
+    """
+
+    output: Path | None = None
+    open: Annotated[bool, Parameter(negative=())] = False
+
+
+NO_FILES, USUAL_PAGE = Files(), Page()
 FileOptions = Annotated[Files, Parameter(name="*")]
+PageOptions = Annotated[Page, Parameter(name="*")]
 
 
 @dataclass(frozen=True)
@@ -92,13 +111,13 @@ def report(
     experiment: str,
     results: Path,
     files: Files,
-    output: Path | None,
+    page: Page,
     keep: Callable[[Record], bool],
     view: Callable[[Sequence[Record]], View],
 ) -> None:
     """Show the records of an experiment that `keep` lets pass; the page is written unless another file is asked for."""
     check_no_record(results, *files.paths)
-    check_outputs(files=files.paths, folders=(output,), documents=files.update)
+    check_outputs(files=files.paths, folders=(page.output,), documents=files.update)
     found = read_results(results)
     records = [record for record in found.of(experiment) if keep(record)]
     if not records:
@@ -107,8 +126,8 @@ def report(
         )
     shown = view(records)
     wrote = write_files(shown, files)
-    if output is not None or not wrote:
-        write_page((experiment,), replace(found, records=records), output or PAGE)
+    if page != USUAL_PAGE or not wrote:
+        write_page((experiment,), replace(found, records=records), page)
 
 
 def write_files(view: View, files: Files) -> bool:
@@ -139,31 +158,43 @@ def as_text(view: View) -> str:
     return text.getvalue()
 
 
-def everything(*, results: Path = RESULTS, output: Path = PAGE) -> None:
+def everything(*, results: Path = RESULTS, page: PageOptions = USUAL_PAGE) -> None:
     """Write the page of all experiments; what was not run yet is said there.
 
     Parameters
     ----------
     results
         Folder of the records of all experiments.
-    output
-        Folder to write index.html into.
     """
-    check_folder(output, "--output")
-    write_page(None, read_results(results), output)
+    check_folder(page.output or PAGE, "--output")
+    write_page(None, read_results(results), page)
 
 
-def write_page(experiments: Sequence[str] | None, results: Results, output: Path) -> None:
+def write_page(experiments: Sequence[str] | None, results: Results, page: Page) -> None:
     """Write the page of these experiments, or of all, into a folder and say where it is."""
+    output = page.output or PAGE
     if not results.records:
         raise LabError(f"there are no records below {results.folder}: run an experiment first (`chebact run --help`)")
     check_folder(output, "--output")
     must_have("jinja2", "matplotlib")
     foot = f"Made by chebact {__version__} from the {len(results.records):,} records below {results.folder}."
-    page = as_html(sections_of(results, experiments), foot).encode()
+    console = Console(stderr=True)
+    with console.status("drawing") as status:
+        sections = sections_of(results, experiments, lambda title: tell_drawing(title, console, status))
+    content = as_html(sections, foot).encode()
     make_folder(output, "--output")
-    save(output / "index.html", page)
-    tell(f"the page: {output / 'index.html'} ({len(page) / 1e6:.1f} MB)")
+    save(output / "index.html", content)
+    tell(f"the page: {output / 'index.html'} ({len(content) / 1e6:.1f} MB)")
+    if page.open and not webbrowser.open((output / "index.html").resolve().as_uri()):
+        tell("no browser could be started here: open that file in one")
+
+
+def tell_drawing(title: str, console: Console, status: Status) -> None:
+    """Say what is drawn next: in a line that changes, or one line each where the output is no terminal."""
+    if console.is_terminal:
+        status.update(f"drawing: {title}")
+    else:
+        tell(f"drawing: {title}")
 
 
 def check_no_record(results: Path, *paths: Path | None) -> None:

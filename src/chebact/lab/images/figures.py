@@ -19,9 +19,9 @@ from chebact.lab.store import Record
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["before_after_shapes", "curve_panel", "draw_captures", "draw_curves", "groups", "shape_of", "unit_shapes"]
+__all__ = ["curve_panel", "draw_captures", "draw_curves", "groups", "shape_of", "unit_shapes"]
 
-SIZE = (346, 236)
+SIZE = (346, 220)
 UNIT = (206, 160)
 NAMES = {"test_accuracy": "test accuracy, %", "train_loss": "training loss", "test_loss": "test loss"}
 
@@ -34,11 +34,13 @@ def groups(records: Sequence[Record]) -> list[list[Record]]:
     return list(found.values())
 
 
-def curve_panel(records: Sequence[Record], what: str, name: str) -> Panel:
+def curve_panel(records: Sequence[Record], what: str, place: str, name: str) -> Panel:
     """One curve of every seed of these records, over the epochs."""
     with canvas(*SIZE, margins=(46, 12, 32, 26)) as axes:
         last = draw_curve(axes, records, what)
-    return as_panel(axes, name, f"{NAMES[what]} over the epochs; at the end " + ", ".join(last))
+        axes.set_title(place)
+        axes.set_title(NAMES[what], loc="right", fontweight="normal", color=LIGHT["muted"])
+    return as_panel(axes, name, f"{place}: {NAMES[what]} over the epochs; at the end " + ", ".join(last))
 
 
 def draw_curve(axes: Axes, records: Sequence[Record], what: str) -> list[str]:
@@ -101,17 +103,6 @@ def unit_shapes(record: Record, when: str = "after") -> list[Shape]:
     return [shape_of(entry, record.spec) for entry in record.results["captures"][when]]
 
 
-def before_after_shapes(record: Record) -> list[Shape]:
-    """Two units before the last captured convolution, before training and after; empty where nothing is learned."""
-    found = []
-    for when in ("before", "after"):
-        entries = record.results["captures"][when]
-        last = max((entry["convolution"] for entry in entries), default=0)
-        own = [entry for entry in entries if entry["convolution"] == last and entry["values"] is not None]
-        found += [shape_of(entry, record.spec, f"{when}: unit {entry['unit'] + 1}") for entry in own[:2]]
-    return found
-
-
 def shape_of(entry: Mapping[str, Any], spec: Mapping[str, Any], title: str | None = None) -> Shape:
     """A captured unit: its values where the activation is learned by heights at nodes, its drawn curve otherwise."""
     tails = tails_of(spec["activation"])
@@ -123,4 +114,5 @@ def shape_of(entry: Mapping[str, Any], spec: Mapping[str, Any], title: str | Non
         tails=tails or "none",
         inputs=inputs_of(entry),
         curve=None if learned else entry["shape"],
+        colour=look_of(spec["activation"])[0],
     )

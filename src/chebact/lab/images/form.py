@@ -40,6 +40,7 @@ FORMS = {
             "form?": TEXT,
             "precision?": TEXT,
             "channels_last?": FLAG,
+            "init?": TEXT,
         },
         "results": {
             "parameters": COUNT,

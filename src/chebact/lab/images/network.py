@@ -17,7 +17,7 @@ from torch.autograd import Function
 from chebact.checks import count_of, whole_number
 from chebact.lab.images.norm_activation import norm_activation
 from chebact.networks.residual_mlp import draw_
-from chebact.table import Factory, build_activation
+from chebact.table import Factory, build_activation, paper_activation
 
 __all__ = ["ShakeBlock", "ShakeShakeResNet", "Shortcut", "shake_shake"]
 
@@ -152,7 +152,8 @@ class ShakeShakeResNet(nn.Module):
     Args:
         in_channels: 1 for grey, 3 for colour.
         classes: how many there are.
-        activation: a name of the table of activations, or a factory that takes the channels.
+        activation: a name of the table of activations, as the paper has it (learned heights start at zero), or a
+            factory that takes the channels.
         shake: shake-shake in all stages, in none (the plain mean of the branches), or in these stages of 1, 2, 3.
         where: the numbers of the convolutions that have `activation` before them; the others have ReLU. The last eight
             by default; 2 to 13 are all of them.
@@ -187,6 +188,7 @@ class ShakeShakeResNet(nn.Module):
         channels = [count_of("widths", width) for width in widths]
         if len(channels) != 4:
             raise ValueError(f"widths must be four numbers, of the first convolution and of three stages; got {widths}")
+        sigma = paper_activation(activation) if isinstance(activation, str) else activation
         numbers, stages = numbers_of(where, count_of("blocks", blocks)), stages_of(shake)
 
         def block(index: int) -> ShakeBlock:
@@ -195,7 +197,7 @@ class ShakeShakeResNet(nn.Module):
                 channels[stage if place == 0 else stage + 1],
                 channels[stage + 1],
                 stride=2 if stage and place == 0 else 1,
-                activations=tuple(activation if 2 * index + n in numbers else "relu" for n in (2, 3)),  # type: ignore[arg-type]
+                activations=tuple(sigma if 2 * index + n in numbers else "relu" for n in (2, 3)),  # type: ignore[arg-type]
                 degree=degree,
                 shake=stage + 1 in stages,
                 idle_shortcut=idle_shortcuts,
@@ -231,7 +233,7 @@ class ShakeShakeResNet(nn.Module):
         """The activation of the first branch before the convolution of that number, 2 to 13 in the paper's network.
 
         >>> ShakeShakeResNet(1, activation="cl-extrapolate").activation_before(6)
-        ChebyshevLagrange(32, degree=3, tails='extrapolate')
+        ChebyshevLagrange(32, degree=3, tails='extrapolate', init='zeros')
         """
         most = 2 * len(self.blocks) + 1
         index, second = divmod(whole_number("number", number, least=2, most=most) - 2, 2)

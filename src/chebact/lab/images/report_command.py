@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 from rich.console import Console
 
-from chebact.lab.commands.report import NO_FILES, FileOptions, View
+from chebact.lab.commands.report import NO_FILES, USUAL_PAGE, FileOptions, PageOptions, View
 from chebact.lab.commands.report import report as report_records
 from chebact.lab.images.figures import draw_captures, draw_curves
 from chebact.lab.images.rows import ImageRow, rows_of
@@ -37,9 +36,9 @@ def report(
     files: FileOptions = NO_FILES,
     curves: Path | None = None,
     captures: Path | None = None,
-    output: Path | None = None,
+    page: PageOptions = USUAL_PAGE,
 ) -> None:
-    """Show what the image records give: accuracy, the test against ReLU, time an epoch, beside the paper's; the page.
+    """Show what the image records give: accuracy, the test against ReLU, time per epoch; and the page.
 
     Parameters
     ----------
@@ -51,8 +50,6 @@ def report(
         Draw losses and test accuracy by epoch into this PNG or SVG file.
     captures
         Draw the captured units of each record into this folder, as PNG files.
-    output
-        Folder of the page, index.html; without it the page goes to `report` unless another file is asked for.
     """
     for name in datasets:
         check_choice("image set", name, IMAGE_DATASETS)
@@ -67,13 +64,13 @@ def report(
             drawings[curves] = partial(draw_curves, records, kind)
         if captures is not None:
             drawings |= {captures / name: partial(draw_captures, each) for name, each in capture_names(records).items()}
-        plain = [asdict(row) for row in rows]
+        plain = [row.exported() for row in rows]
         return View(
             plain, lambda console: show(rows, console), {"images": markdown(rows)}, {}, drawings, WIDTH, folders
         )
 
     report_records(
-        "images", results, files, output, lambda record: not datasets or record.spec["dataset"] in datasets, view
+        "images", results, files, page, lambda record: not datasets or record.spec["dataset"] in datasets, view
     )
 
 

@@ -10,7 +10,7 @@ from chebact.lab.options import options
 from chebact.lab.store import Record
 from chebact.table import ACTIVATIONS
 
-__all__ = ["image_commands", "image_training"]
+__all__ = ["image_commands", "image_training", "usual"]
 
 
 def image_commands(records: Iterable[Record]) -> list[str]:
@@ -44,7 +44,7 @@ def image_training(plain: Mapping[str, Any]) -> tuple[str, str]:
 
     Sets, epochs, subsets and seeds are left out, which every table shows; so are shapes where nothing is learned.
     """
-    shapes, shown = ("degree", "where"), ("epochs", "seeds", "subset")
+    shapes, shown = ("degree", "where", "init"), ("epochs", "seeds", "subset")
     training = {name: value for name, value in plain.items() if name not in (*shapes, *shown)}
     learned = {name: plain[name] for name in shapes if name in plain and plain["activation"] != "relu"}
     both = (options(each, usual(plain["dataset"]), ImageSettings) for each in (training, learned))

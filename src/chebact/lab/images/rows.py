@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from chebact.lab.images.published import published_images
-from chebact.lab.images.rerun import image_training
+from chebact.lab.images.rerun import image_training, usual
 from chebact.lab.images.sets import IMAGE_DATASETS
+from chebact.lab.page.comparison import unlike
+from chebact.lab.spec import as_plain
 from chebact.lab.stats import summarize
 from chebact.lab.store import Record
 from chebact.table import ACTIVATIONS
@@ -18,6 +20,9 @@ from chebact.table import ACTIVATIONS
 __all__ = ["ImageRow", "kruskal_wallis", "rows_of", "settings"]
 
 CONTROL = "relu"
+FEWEST = 2  # seeds that can be compared with the paper's three
+SHAPES = ("degree", "where")  # what only a learned activation has
+APART = (*SHAPES, "activation", "seeds", "subset", "processes")  # what is compared in another way, or not
 
 
 @dataclass(frozen=True)
@@ -27,7 +32,7 @@ class ImageRow:
     `h` and `p` are of the Kruskal-Wallis test against ReLU with the same settings, None where there is no such record
     or fewer than two seeds on either side. `training` and `shapes` name the options that were not the usual ones, of
     the training and of the learned shapes. `seconds` is the median time of a training epoch. `paper_*` is None where
-    the paper has no row; its runs have 100 epochs and all images.
+    the paper has no row. `unlike` is where the run differs from the paper's settings, in words; it is not exported.
     """
 
     dataset: str
@@ -51,6 +56,11 @@ class ImageRow:
     paper_mean: float | None
     paper_std: float | None
     paper_p: float | None
+    unlike: str = ""
+
+    def exported(self) -> dict[str, Any]:
+        """The row as plain data."""
+        return {name: value for name, value in asdict(self).items() if name != "unlike"}
 
 
 def rows_of(records: Iterable[Record]) -> list[ImageRow]:
@@ -78,7 +88,7 @@ def rows_of(records: Iterable[Record]) -> list[ImageRow]:
 
 def settings(record: Record) -> str:
     """All of a spec that ReLU has too, but for the number of seeds, as one text."""
-    own = ("activation", "seeds", "degree", "where")
+    own = ("activation", "seeds", "degree", "where", "init")
     shared = {name: value for name, value in record.spec.items() if name not in own}
     return json.dumps(shared, sort_keys=True)
 
@@ -113,7 +123,21 @@ def row_of(record: Record, control: Sequence[float | None] | None) -> ImageRow:
         paper_mean=None if paper is None else paper.mean,
         paper_std=None if paper is None else paper.std,
         paper_p=None if paper is None else paper.p,
+        unlike=unlike_paper(spec),
     )
+
+
+def unlike_paper(spec: Mapping[str, Any]) -> str:
+    """Where a run differs from the paper's settings, in words; empty where it does not."""
+    paper = as_plain(usual(spec["dataset"]))
+    words = [unlike(spec, {name: value for name, value in paper.items() if name not in APART})]
+    if spec["activation"] != CONTROL:
+        words.append(unlike(spec, {name: paper[name] for name in SHAPES}))
+    if spec["seeds"] < FEWEST:
+        words.append(f"seeds: {spec['seeds']} instead of {paper['seeds']}")
+    if spec["subset"] is not None:
+        words.append(f"the first {spec['subset']:,} images")
+    return ", ".join(each for each in words if each)
 
 
 def kruskal_wallis(

@@ -17,7 +17,8 @@ from chebact.lab import LabError
 from chebact.lab.images.network import ShakeShakeResNet, numbers_of
 from chebact.lab.images.sets import IMAGE_DATASETS
 from chebact.lab.options import Several, Whole, about
-from chebact.lab.spec import as_plain, check_choice, check_count, parts_of, rebuilt, stream
+from chebact.lab.spec import added, as_plain, check_choice, check_count, parts_of, rebuilt, stream
+from chebact.lab.starts import PAPER, Start, check_start, start_of, started
 from chebact.table import ACTIVATIONS
 
 __all__ = ["ImageRequest", "ImageSettings", "ImageSpec", "spec_of"]
@@ -64,6 +65,7 @@ class ImageSettings:
     precision: Annotated[Precision, about("Of the forward pass; bfloat16 is torch's autocast.")] = "float32"
     channels_last: Annotated[bool, about("The channels of a pixel side by side in memory.")] = True
     shake: Annotated[bool | None, about("Shake-shake, or the mean of the branches; on cifar10 by default.")] = None
+    init: Start = added(PAPER)
 
 
 @dataclass(frozen=True)
@@ -86,6 +88,7 @@ class ImageSpec(ImageSettings, Subject):
         for what in ("learning_rate", "momentum", "weight_decay"):
             if not 0 <= getattr(self, what) < float("inf"):
                 raise LabError(f"{what} must be a finite number of 0 or more, got {getattr(self, what)}")
+        check_start(self.init, self.activation)
         self.check_images()
         if self.shake is None:
             object.__setattr__(self, "shake", IMAGE_DATASETS[self.dataset].shake)
@@ -116,7 +119,7 @@ class ImageSpec(ImageSettings, Subject):
         return ShakeShakeResNet(
             IMAGE_DATASETS[self.dataset].channels,
             IMAGE_DATASETS[self.dataset].classes,
-            activation=self.activation,
+            activation=started(self.activation, self.init),
             shake=bool(self.shake) if self.form == "paper" else (2, 3) if self.shake else False,
             where=self.where,
             degree=self.degree,
@@ -139,11 +142,12 @@ class ImageRequest(ImageSettings, Subjects):
 
     def specs(self, processes: int = 1) -> list[ImageSpec]:
         """One per image set and activation."""
-        settings = parts_of(self, ImageSettings)
+        settings = parts_of(self, ImageSettings) | {"processes": processes}
+        starts = {name: start_of(self.init, name, self.models) for name in self.models}
         specs = [
-            ImageSpec(dataset, model, **settings, processes=processes)
+            ImageSpec(dataset, name, **settings | {"init": start})
             for dataset in dict.fromkeys(self.datasets)
-            for model in dict.fromkeys(self.models)
+            for name, start in starts.items()
         ]
         if not specs:
             raise LabError("nothing is asked for: name one activation and one image set at least")

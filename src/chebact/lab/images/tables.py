@@ -13,10 +13,22 @@ from chebact.table import ACTIVATIONS
 
 __all__ = ["CAPTION", "is_comparable", "label_of", "markdown", "place_of", "sheet_of", "title_of"]
 
-HEADS = ("set", "activation", "epochs", "seeds", "test accuracy, %", "H", "p", "s an epoch", "paper, 100 epochs, %")
+HEADS = (
+    Head("set"),
+    Head("activation"),
+    Head("epochs", right=True),
+    Head("seeds", right=True),
+    Head("test accuracy, %", right=True),
+    Head("H", right=True, tip="statistic of the Kruskal-Wallis test"),
+    Head("p", right=True, tip="p-value of the Kruskal-Wallis test"),
+    Head("s/epoch", right=True, tip="median seconds of a training epoch"),
+    Head("paper, %", right=True),
+    Head("differs from the paper in"),
+)
 CAPTION = (
-    "Final test accuracy, mean ± deviation over the seeds; H and p of the Kruskal-Wallis test against ReLU with the "
-    "same settings; median time of a training epoch where the record was made"
+    "Final test accuracy, mean ± standard deviation over the seeds. H and p: Kruskal-Wallis test against ReLU with the "
+    "same settings. s/epoch: median time of a training epoch on the machine of the record. The paper's figures are of "
+    f"{EPOCHS} epochs and 3 seeds; a run with other settings is not compared with them"
 )
 
 
@@ -26,15 +38,15 @@ def title_of(activation: str) -> str:
 
 
 def place_of(row: ImageRow) -> str:
-    """The set that a row is of, and what is unusual in its training."""
+    """The set that a row is of, and how much of it."""
     part = "" if row.subset is None else f", first {row.subset:,}"
     team = "" if row.processes == 1 else f", {row.processes} processes"
-    return f"{IMAGE_DATASETS[row.dataset].title}{part}{team}" + (f", {row.training}" if row.training else "")
+    return f"{IMAGE_DATASETS[row.dataset].title}{part}{team}"
 
 
 def label_of(row: ImageRow) -> str:
-    """The activation of a row, and what is unusual in its shapes."""
-    return title_of(row.activation) + (f", {row.shapes}" if row.shapes else "")
+    """The activation of a row."""
+    return title_of(row.activation)
 
 
 def cells(row: ImageRow) -> tuple[Cell, ...]:
@@ -49,12 +61,13 @@ def cells(row: ImageRow) -> tuple[Cell, ...]:
         Cell("-" if row.p is None else f"{row.p:.2f}", row.p),
         Cell(f"{row.seconds:.1f}", row.seconds),
         paper_cell(row),
+        Cell(row.unlike or "-", row.unlike or None),
     )
 
 
 def is_comparable(row: ImageRow) -> bool:
     """Whether a row is of a run like a published one, so that the two can be compared."""
-    return row.epochs == EPOCHS and row.subset is None and row.paper_mean is not None
+    return row.paper_mean is not None and not row.unlike
 
 
 def accuracy_cell(row: ImageRow) -> Cell:
@@ -80,7 +93,7 @@ def paper_cell(row: ImageRow) -> Cell:
 def sheet_of(rows: Sequence[ImageRow]) -> Sheet:
     """All rows as one table."""
     toned = any(is_comparable(row) for row in rows)
-    return Sheet("accuracies", f"{CAPTION}.", tuple(map(Head, HEADS)), tuple(map(cells, rows)), toned)
+    return Sheet("accuracies", f"{CAPTION}.", HEADS, tuple(map(cells, rows)), toned)
 
 
 def markdown(rows: Sequence[ImageRow]) -> str:

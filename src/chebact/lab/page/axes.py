@@ -11,14 +11,17 @@ from chebact.lab.page.theme import LIGHT
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["INTERVAL_KEYS", "draw_interval", "few_ticks", "limit_log", "name_rows", "plain_log"]
+__all__ = ["draw_interval", "few_ticks", "interval_keys", "limit_log", "name_rows", "plain_log"]
 
 ABOVE, BELOW = -0.16, 0.2  # of a row's middle: ours, and the published numbers
-INTERVAL_KEYS = (
-    Key("dot", "faint", "one seed"),
-    Key("line", "learned", "our mean ± deviation"),
-    Key("diamond", "other", "published mean ± deviation"),
-)
+SEED = Key("dot", "faint", "one seed")
+PUBLISHED = Key("diamond", "ink", "published mean ± standard deviation")
+
+
+def interval_keys(colour: str, *, published: bool) -> tuple[Key, ...]:
+    """The legend of intervals, in which every model has its own colour."""
+    ours = Key("line", colour, "our mean ± standard deviation, one colour per model")
+    return (SEED, ours, PUBLISHED) if published else (SEED, ours)
 
 
 def draw_interval(
@@ -27,20 +30,31 @@ def draw_interval(
     seeds: Sequence[float],
     ours: tuple[float, float] | None,
     published: tuple[float, float] | None,
-    *,
-    log: bool = False,
+    colour: str,
 ) -> None:
-    """One row: the seeds, their mean and deviation, and below them the published mean and deviation."""
+    """One row: the seeds, their mean and deviation, and below them the published mean and deviation.
+
+    On a log axis, whose limits must be set before, a whisker that leaves the axis ends in an arrowhead.
+    """
     axes.plot(seeds, [row + ABOVE] * len(seeds), ".", ms=4, color=LIGHT["faint"], alpha=0.8)
-    for pair, place, colour, width, marker, size in (
-        (ours, row + ABOVE, LIGHT["learned"], 2.4, "o", 5.0),
-        (published, row + BELOW, LIGHT["other"], 1.0, "D", 3.6),
+    for pair, place, look, width, marker, size in (
+        (ours, row + ABOVE, LIGHT[colour], 2.4, "o", 5.0),
+        (published, row + BELOW, LIGHT["ink"], 1.0, "D", 3.6),
     ):
         if pair is not None:
-            mean, spread = pair
-            low = max(mean - spread, mean / 10) if log else mean - spread
-            axes.plot([low, mean + spread], [place] * 2, color=colour, lw=width, solid_capstyle="round")
-            axes.plot([mean], [place], marker, ms=size, color=colour)
+            draw_whisker(axes, pair, place, look, width)
+            axes.plot([pair[0]], [place], marker, ms=size, color=look)
+
+
+def draw_whisker(axes: Axes, pair: tuple[float, float], place: float, colour: str, width: float) -> None:
+    low, high = pair[0] - pair[1], pair[0] + pair[1]
+    if axes.get_xscale() == "log":
+        left, right = axes.get_xlim()
+        for end, marker, outside in ((left, "<", low < left), (right, ">", high > right)):
+            if outside:
+                axes.plot([end], [place], marker, ms=5, color=colour, clip_on=False, zorder=5)
+        low, high = max(low, left), min(high, right)
+    axes.plot([low, high], [place] * 2, color=colour, lw=width, solid_capstyle="butt")
 
 
 def name_rows(axes: Axes, names: Sequence[str]) -> None:

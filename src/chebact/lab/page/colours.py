@@ -6,7 +6,7 @@ from zlib import crc32
 
 from chebact.lab.page.document import Key
 
-__all__ = ["look_of", "model_keys"]
+__all__ = ["LOOKS", "look_of", "model_keys"]
 
 LOOKS = {
     "relu": ("other", "-"),

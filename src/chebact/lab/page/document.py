@@ -11,6 +11,8 @@ from chebact.lab.page.sheet import Sheet
 __all__ = [
     "Block",
     "Commands",
+    "Finding",
+    "Findings",
     "Fold",
     "Key",
     "Missing",
@@ -43,7 +45,9 @@ class Key:
 
 @dataclass(frozen=True)
 class Picture:
-    """Panels side by side, as many as the width allows, with one legend and one caption."""
+    """Panels side by side, as many as the width allows, with one legend and one caption. No row has a single panel
+    on a wide screen: `columns` is the most that leave none alone.
+    """
 
     kind: ClassVar = "picture"
     name: str
@@ -56,6 +60,16 @@ class Picture:
         """The least width of a column where all panels are of one width, in pixels; 0 where they are not."""
         widths = {panel.width for panel in self.panels}
         return round(0.93 * widths.pop()) if len(widths) == 1 else 0
+
+    @property
+    def columns(self) -> int:
+        """The most columns that leave no panel alone in the last row: 4, 3, 5 or 2.
+
+        >>> [Picture("", "", (Panel("", "", 1),) * count).columns for count in (1, 4, 5, 7, 9, 13, 14)]
+        [4, 4, 3, 4, 3, 5, 4]
+        """
+        count = len(self.panels)
+        return next((columns for columns in (4, 3, 5) if count <= columns or count % columns != 1), 2)
 
 
 @dataclass(frozen=True)
@@ -93,6 +107,22 @@ class Tile:
 
 
 @dataclass(frozen=True)
+class Finding:
+    """What a section comes to: one number and one sentence."""
+
+    number: str
+    sentence: str
+
+
+@dataclass(frozen=True)
+class Findings:
+    """The findings of sections, each with the name and the title of its section."""
+
+    kind: ClassVar = "findings"
+    entries: tuple[tuple[str, str, Finding], ...]
+
+
+@dataclass(frozen=True)
 class Fold:
     """Blocks behind a line that opens them."""
 
@@ -101,18 +131,20 @@ class Fold:
     blocks: tuple[Block, ...]
 
 
-Block = Sheet | Picture | Words | Commands | Missing | Fold
+Block = Sheet | Picture | Words | Commands | Missing | Findings | Fold
 
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the page: its name is the anchor."""
+    """A part of the page: its name is the anchor. `shows` is what it comes to, said at its end."""
 
     name: str
     title: str
     blocks: tuple[Block, ...]
     lead: str = ""
     tiles: tuple[Tile, ...] = field(default=())
+    finding: Finding | None = None
+    shows: str = ""
 
 
 def pictures_in(blocks: tuple[Block, ...]) -> Iterator[Picture]:

@@ -46,6 +46,7 @@ class Shape:
     interval: tuple[float, float] = (-1.0, 1.0)
     inputs: Mapping[str, Any] | None = None
     curve: Sequence[float] | None = None
+    colour: str = "learned"
 
     def drawn(self) -> tuple[torch.Tensor, torch.Tensor]:
         """Places and heights of the line to draw."""
@@ -76,8 +77,8 @@ def draw_shape(axes: Axes, shape: Shape) -> None:
         axes.axvspan(low, left, color=LIGHT["shade"], lw=0, zorder=0)
         axes.axvspan(right, high, color=LIGHT["shade"], lw=0, zorder=0)
         places = nodes(shape.degree, interval=shape.interval)
-        axes.plot(places.numpy(), list(shape.values), "o", ms=4.4, color=LIGHT["learned"], zorder=4)
-    axes.plot(x.numpy(), y.numpy(), color=LIGHT["learned"], lw=2, zorder=3)
+        axes.plot(places.numpy(), list(shape.values), "o", ms=4.4, color=LIGHT[shape.colour], zorder=4)
+    axes.plot(x.numpy(), y.numpy(), color=LIGHT[shape.colour], lw=2, zorder=3)
     frame(axes, float(y.min()), float(y.max()), (low, high))
     if shape.inputs is not None:
         draw_inputs(axes, shape.inputs)

@@ -20,9 +20,10 @@ def overview_section(results: Results, experiments: Sequence[Experiment]) -> Sec
     blocks: list[Block] = []
     if any(there.values()):
         rows = tuple(experiment_row(row.title, records) for row, records in there.items() if records)
-        heads = ("experiment", "records", "trainings", "hours of work", "from", "to")
+        counts = (Head(head, right=True) for head in ("records", "trainings", "hours of work"))
+        heads = (Head("experiment"), *counts, Head("from"), Head("to"))
         caption = "What was run: every number on this page comes from these records."
-        blocks.append(Sheet("runs-table", caption, tuple(map(Head, heads)), rows))
+        blocks.append(Sheet("runs-table", caption, heads, rows))
         blocks.append(machines([record for records in there.values() for record in records]))
     blocks += [
         Missing(f"{row.title}: not run yet, or not in {results.folder}.", f"chebact run {row.name}")
@@ -84,8 +85,8 @@ def machines(records: Sequence[Record]) -> Sheet:
         (Cell(setting[0]), *(Cell(word, word) for word in setting[1:]), Cell(str(count), count))
         for setting, count in counts.items()
     )
-    heads = ("host", "processor", "threads", "kernel", "versions", "commit", "records")
-    return Sheet("machines-table", "On what it was run.", tuple(map(Head, heads)), rows)
+    heads = (*map(Head, ("host", "processor", "threads", "kernel", "versions", "commit")), Head("records", right=True))
+    return Sheet("machines-table", "On what it was run.", heads, rows)
 
 
 def environment_of(record: Record) -> tuple[str, ...]:

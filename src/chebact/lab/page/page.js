@@ -17,6 +17,12 @@ for (const table of document.querySelectorAll("table.sortable")) {
     table.tBodies[0].append(...[...table.tBodies[0].rows].sort(order));
   }));
 }
+// A table that is wider than its place says so.
+const boxes = [...document.querySelectorAll(".scroll")];
+const mark = () => boxes.forEach((box) => { box.querySelector(".more").hidden = box.scrollWidth <= box.clientWidth + 1; });
+addEventListener("resize", mark);
+document.addEventListener("toggle", mark, true);
+mark();
 // The colour scheme: that of the system, or the one chosen here for as long as the page is open.
 const root = document.documentElement, button = document.getElementById("scheme");
 const schemes = ["auto", "light", "dark"];

@@ -2,29 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.resources import files
 
 from chebact.lab.experiments import EXPERIMENTS, MEASURED, load
-from chebact.lab.page.document import Section
+from chebact.lab.page.document import Findings, Section
 from chebact.lab.page.overview import overview_section
 from chebact.lab.page.results import Results
 from chebact.lab.page.theme import DARK, LIGHT, PAGE_DARK, PAGE_LIGHT
 
 __all__ = ["as_html", "sections_of"]
 
-TITLE = "Chebyshev-Lagrange activations: the paper, made again"
+TITLE = "Chebyshev-Lagrange activations: the paper, reproduced"
 LEAD = (
     "Every table and figure of “Variations on the Chebyshev-Lagrange Activation Function” (Li, Rudzicz, Novikova, "
-    "2019), made from the records of our own trainings and set beside the published numbers."
+    "2019), made from stored runs and shown beside the published numbers."
 )
 
 
-def sections_of(results: Results, experiments: Sequence[str] | None = None) -> list[Section]:
-    """The sections of a page of these experiments, in its order; of all, and of what was measured, by default."""
+def sections_of(
+    results: Results, experiments: Sequence[str] | None = None, tell: Callable[[str], None] = lambda title: None
+) -> list[Section]:
+    """The sections of a page of these experiments, in its order; of all, and of what was measured, by default.
+
+    `tell` is called with the title of what is drawn next.
+    """
     rows = [EXPERIMENTS[name] for name in (EXPERIMENTS if experiments is None else experiments)]
-    places = [row.sections for row in rows] + ([MEASURED] if experiments is None else [])
-    return [overview_section(results, rows), *(section for place in places for section in load(place)(results))]
+    places = {row.title: row.sections for row in rows} | (
+        {MEASURED.title: MEASURED.sections} if experiments is None else {}
+    )
+    sections: list[Section] = []
+    for title, place in places.items():
+        tell(title)
+        sections += load(place)(results)
+    return [findings_section(sections), *sections, overview_section(results, rows)]
+
+
+def findings_section(sections: Sequence[Section]) -> Section:
+    """What every section comes to, first of all."""
+    found = tuple((section.name, section.title, section.finding) for section in sections if section.finding)
+    return Section("findings", "Findings", (Findings(found),) if found else ())
 
 
 def as_html(sections: Sequence[Section], foot: str) -> str:
@@ -35,11 +52,23 @@ def as_html(sections: Sequence[Section], foot: str) -> str:
     here = files("chebact.lab.page")
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=False)
     environment.filters["ours"] = Markup
+    environment.filters["joined"] = joined
     template = environment.from_string((here / "page.html.jinja").read_text(encoding="utf-8"))
     css = (here / "page.css").read_text(encoding="utf-8")
     css = css.replace("{{light}}", variables(LIGHT | PAGE_LIGHT)).replace("{{dark}}", variables(DARK | PAGE_DARK))
     js = (here / "page.js").read_text(encoding="utf-8")
     return template.render(title=TITLE, lead=LEAD, sections=sections, foot=foot, css=css, js=js)
+
+
+def joined(text: str) -> str:
+    """The text with what belongs together on one line: a number and its deviation, a count and its word."""
+    return (
+        text.replace(" ± ", "\u00a0±\u00a0")
+        .replace(" NaN", "\u00a0NaN")
+        .replace(", p ", ", p\u00a0")
+        .replace(" ↑", "\u00a0↑")
+        .replace(" ↓", "\u00a0↓")
+    )
 
 
 def variables(colours: dict[str, str]) -> str:

@@ -62,6 +62,7 @@ class Sheet:
     heads: tuple[Head, ...]
     rows: tuple[tuple[Cell, ...], ...]
     toned: bool = False  # whether its colours are those of the comparison with the paper, which the page explains
+    notes: tuple[str, ...] = ()  # what words in it mean, one line each
 
 
 def plus_minus(mean: float, std: float | None, decimals: int) -> str:

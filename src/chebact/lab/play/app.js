@@ -116,7 +116,9 @@
     const { basis, bound } = cache;
     setValue("degree", state.degree);
     setValue("degree-number", state.degree);
-    for (const id of ["degree", "degree-number"]) $(id).max = Math.max(MOST.offered, state.degree);
+    const most = Math.max(MOST.offered, state.degree);
+    for (const id of ["degree", "degree-number"]) $(id).max = most;
+    setText("degree-limit", `1 to ${most}`);
     $("k").max = state.degree + 1;
     setValue("k", state.regressionNodes);
     $("k-shown").textContent = state.regressionNodes;
@@ -252,6 +254,7 @@
     $("degree-number").addEventListener("input", (event) => {
       const { validity, valueAsNumber } = event.target;
       if (validity.valid && valueAsNumber) attempt({ degree: valueAsNumber }, { tag: "degree" });
+      else if (event.target.value) say(`Degree must be an integer from 1 to ${event.target.max}, got ${event.target.value}.`);
     });
     $("k").addEventListener("input", (event) => attempt({ regressionNodes: event.target.valueAsNumber }, { tag: "k", fit: "fit" }));
     $("view").addEventListener("input", (event) => attempt({ view: event.target.valueAsNumber }, { tag: "view" }));
@@ -279,6 +282,8 @@
       copy(location.href, event.target, "The address is copied; it holds all that is shown.");
     });
     $("copy").addEventListener("click", (event) => copy(toPython(state), event.target, "The Python is copied."));
+    $("save-svg").addEventListener("click", () => chebact.picture.saveSvg($("plot")));
+    $("save-png").addEventListener("click", () => chebact.picture.savePng($("plot")));
     $("heights-box").addEventListener("toggle", redraw);
     $("panel").addEventListener("submit", (event) => event.preventDefault());
     addEventListener("keydown", (event) => {

@@ -15,7 +15,7 @@ from chebact.lab.play.shapes import Shapes
 __all__ = ["render"]
 
 SCRIPTS = (
-    "maths", "text", "jets", "formula", "analysis", "state", "drawing", "plot", "handles", "learned", "app",
+    "maths", "text", "jets", "formula", "analysis", "state", "drawing", "plot", "picture", "handles", "learned", "app",
 )  # fmt: skip
 
 

@@ -6,6 +6,11 @@ chebact.Plot = (() => {
   const LAYERS = ["main", "derivative", "basis"];
   const SPACE = { left: 52, right: 14, top: 10, bottom: 24, between: 12 };
   const PARTS = ["left", "inside", "right"];
+  const LABELS = {
+    main: ["σ(x)", "The activation"],
+    derivative: ["σ′(x)", "Its derivative"],
+    basis: ["φ(x)", "How much the height at each node counts at x"],
+  };
   const STEPS = 640;
 
   const along = (from, to, count) =>
@@ -177,7 +182,9 @@ chebact.Plot = (() => {
         }
       }
       ends.forEach((x) => line(grid, "end", x, top, x, bottom));
-      label.textContent = { main: "σ(x)", derivative: "σ′(x)", basis: "φ(x)" }[name];
+      const [text, tip] = LABELS[name];
+      label.textContent = text;
+      element("title", {}, label).textContent = tip;
       label.setAttribute("x", low + 8);
       label.setAttribute("y", top + 16);
     }

@@ -122,17 +122,12 @@ chebact.state = (() => {
     const choices = ["groups=1", `degree=${state.degree}`, `tails="${state.tails}"`];
     if (state.tails === "regression") choices.push(`regression_nodes=${state.regressionNodes}`);
     if (!same(state.interval, [-1, 1])) choices.push(`interval=(${state.interval.map(chebact.text.python).join(", ")})`);
-    choices.push(`dtype=torch.${single ? "float32" : "float64"}`);
-    const rows = [];
-    for (let j = 0; j < state.values.length; j += 2) {
-      rows.push(`    ${state.values.slice(j, j + 2).map(chebact.text.python).join(", ")},`);
-    }
+    choices.push("init=heights");
+    if (!single) choices.push("dtype=torch.float64");
     return [
-      "import torch", "from chebact import ChebyshevLagrange", "",
-      "heights = [  # at the nodes, from the right end to the left", ...rows, "]",
-      "activation = ChebyshevLagrange(", ...choices.map((choice) => `    ${choice},`), ")",
-      "with torch.no_grad():",
-      "    activation.heights.copy_(torch.tensor([heights], dtype=activation.heights.dtype))", "",
+      single ? "import chebact" : "import chebact, torch",
+      `heights = [${state.values.map(chebact.text.python).join(", ")}]  # at the nodes, from right to left`,
+      `activation = chebact.ChebyshevLagrange(${choices.join(", ")})`, "",
     ].join("\n");
   }
 

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from chebact.lab.page.comparison import DEVIATIONS
+from chebact.lab.synthetic.recipes import DATASETS
 from chebact.lab.synthetic.rows import Row, has_mean, marks, tables_of
+from chebact.networks.residual_mlp import ARCHITECTURES
 
 __all__ = ["Agreement", "agreement_of", "exception", "where"]
 
@@ -22,7 +24,8 @@ class Agreement:
     mean; `far`: the other cells that the paper prints without NaN. `lost`: those of `near` in which some of our seeds
     turned NaN all the same. `exploded`: at least 8 of the paper's ten turned NaN and most of ours did; `held`: most of
     ours did not. `best` and `paper_best`: columns in which CL-extrapolate is among the two best (see `marks`);
-    `best_strict`: the same where a single lost seed takes a model out.
+    `best_strict`: the same where a single lost seed takes a model out. `columns`: how many there are. `other`: rows of
+    runs with other settings than the paper's, which are compared in nothing.
     """
 
     near: list[Row]
@@ -33,10 +36,14 @@ class Agreement:
     best: int
     best_strict: int
     paper_best: int
+    columns: int
+    other: list[Row]
 
 
 def agreement_of(rows: Sequence[Row]) -> Agreement:
     """Compare the rows that the paper has a cell for."""
+    other = [row for row in rows if row.unlike]
+    rows = [row for row in rows if not row.unlike]
     printed = [row for row in rows if row.paper_mean is not None]
     blown = [row for row in rows if row.paper_nan is not None and row.paper_nan >= EXPLODED]
     return Agreement(
@@ -48,6 +55,8 @@ def agreement_of(rows: Sequence[Row]) -> Agreement:
         best=times_best(rows, of_paper=False),
         best_strict=times_best(rows, of_paper=False, strict=True),
         paper_best=times_best(rows, of_paper=True),
+        columns=len({(row.noise, row.dataset) for row in rows}),
+        other=other,
     )
 
 
@@ -64,7 +73,7 @@ def times_best(rows: Sequence[Row], *, of_paper: bool, strict: bool = False) -> 
 
 def where(row: Row) -> str:
     """The cell's place in words."""
-    return f"{row.model} on {row.dataset} at {row.noise:g}"
+    return f"{ARCHITECTURES[row.model].title} on {DATASETS[row.dataset].title}, noise {row.noise:g}"
 
 
 def exception(row: Row) -> str:
@@ -73,7 +82,7 @@ def exception(row: Row) -> str:
     if row.mean is None or row.paper_mean is None or row.paper_std is None:
         return f"{row.nan}/{row.seeds} NaN, {published}"
     away = (row.mean - row.paper_mean) / row.paper_std
-    side = f"{abs(away):.1f} deviations {'above' if away > 0 else 'below'}"
+    side = f"{abs(away):.1f} published standard deviations {'above' if away > 0 else 'below'}"
     if row.nan:
         return f"{row.nan}/{row.seeds} NaN, the others {row.mean:.4f}, {published}, {side}"
     return f"{row.mean:.4f}, {published}, {side}"

@@ -14,7 +14,7 @@ from chebact.lab.synthetic.rows import Row
 
 __all__ = ["as_lines", "explain", "explain_held"]
 
-UNBOUNDED = ("cubic", "cl", "wcp")  # polynomials on all reals
+UNBOUNDED = ("cubic", "cl", "wcp")  # polynomials everywhere, without tails
 STABLE = 3.0  # standard errors from which a difference is not put down to the choice of seeds
 
 
@@ -25,20 +25,25 @@ def as_lines(agreement: Agreement) -> list[str]:
     own_near = sum(row in near for row in own)
     blown = len(agreement.exploded) + len(agreement.held)
     lines = [
-        f"- Within two of the paper's deviations of its mean, or better: {len(near)} of {printed} cells, by the mean of"
-        f" the seeds that stayed finite; in {len(agreement.lost)} of these some of our seeds turned NaN and none of the"
-        " paper's.",
-        f"- CL-extrapolate alone: {own_near} of {len(own)}; among the two best in {agreement.best} columns (in the"
-        f" paper in {agreement.paper_best}), in {agreement.best_strict} if a single lost seed takes a model out of its"
-        " half of a table, as the paper has it.",
-        f"- Of the {blown} cells where the paper has {EXPLODED} or more NaN of {SEEDS}, most of ours are NaN in"
-        f" {len(agreement.exploded)}.",
+        f"- {len(near)} of {printed} cells agree with the paper (within two published standard deviations, or better). "
+        f"In {len(agreement.lost)} of them some of our seeds diverged while none of the paper's did.",
+        f"- CL-extrapolate alone: {own_near} of {len(own)} cells. Top two in {agreement.best} of {agreement.columns} "
+        f"columns (paper: {agreement.paper_best}); in {agreement.best_strict} under the paper's rule that one diverged "
+        "seed disqualifies a model.",
+        f"- Of the {blown} cells in which {EXPLODED} or more of the paper's {SEEDS} seeds diverged, most of our seeds "
+        f"diverged in {len(agreement.exploded)}.",
     ]
+    lines = lines if printed or blown else []
+    if agreement.other:
+        unlike = "; ".join(dict.fromkeys(row.unlike for row in agreement.other))
+        lines.append(
+            f"- Not compared with the paper: {len(agreement.other)} cells, run with other settings ({unlike})."
+        )
     lines += [
         f"- Exception: {where(row)}: {exception(row)}. {explain(row)}" for row in [*agreement.far, *agreement.lost]
     ]
     lines += [
-        f"- No explosion: {where(row)}: {row.nan}/{row.seeds} NaN, published {row.paper_nan}/{SEEDS}."
+        f"- Diverged less than published: {where(row)}: {row.nan}/{row.seeds} NaN, published {row.paper_nan}/{SEEDS}."
         f" {explain_held(row)}"
         for row in agreement.held
     ]
@@ -50,47 +55,46 @@ def explain(row: Row) -> str:
     assert row.paper_mean is not None
     assert row.paper_std is not None
     if row.recipes == "paper" and DATASETS[row.dataset].has_two_forms:
-        return "The published figure was made with another recipe of this data set, so the two are not alike."
+        return "The published figure was made with another formula of this data set, so the two are not comparable."
     finite = [value for value in row.values if value is not None]
     limit = row.paper_mean + DEVIATIONS * row.paper_std
     if row.nan:
         return nan_sentence(row, finite, limit)
     median, above = statistics.median(finite), sum(value > limit for value in finite)
     if median <= limit:
-        seeds = "one poor seed pulls" if above == 1 else f"{above} poor seeds pull"
-        return f"The median of our seeds, {median:.4f}, is within: {seeds} the mean up."
+        seeds = "one seed lies" if above == 1 else f"{above} of {row.seeds} seeds lie"
+        return f"The median of our seeds, {median:.4f}, agrees; {seeds} above the limit."
     errors = standard_errors(row)
     if errors < STABLE:
         return (
-            f"Our seeds spread by {row.std:.4f}, the published ones by {row.paper_std:g}: the means are {errors:.1f} "
-            "standard errors "
-            "apart, which the choice of seeds can do."
+            f"Our seeds have standard deviation {row.std:.4f}, the published ones {row.paper_std:g}: the means are "
+            f"{errors:.1f} standard errors apart, which the choice of seeds can explain."
         )
     return (
-        f"Most of our seeds ({above} of {row.seeds}) lie above, {errors:.1f} standard errors apart: a difference that "
-        "stays. The published first weights and order of the data are not known, only their distribution."
+        f"{above} of {row.seeds} seeds lie above the limit, and the means are {errors:.1f} standard errors apart: the "
+        "choice of seeds does not explain it. The published initial weights and order of the data are not known."
     )
 
 
 def nan_sentence(row: Row, finite: Sequence[float], limit: float) -> str:
-    """About a cell in which some of our seeds left the finite numbers and none of the published ones did."""
+    """About a cell in which some of our seeds diverged and none of the published ones did."""
     lost = "One seed" if row.nan == 1 else f"{row.nan} seeds"
     if row.model in UNBOUNDED:
-        why = "this activation is a polynomial on all reals, and a few inputs far outside [-1, 1] are enough"
+        why = "this activation is a polynomial everywhere, and a few inputs far outside [-1, 1] are enough"
     else:
-        why = "with straight tails this is rare, but SGD of step size 0.01 and momentum 0.99 can still run away"
+        why = "rare with linear tails, but SGD with learning rate 0.01 and momentum 0.99 can still diverge"
     if not finite:
-        return f"{lost} of {row.seeds} left the finite numbers: {why}."
+        return f"{lost} of {row.seeds} diverged: {why}."
     mean = statistics.fmean(finite)
-    place = "within" if mean <= limit else "above"
-    return f"{lost} of {row.seeds} left the finite numbers ({why}); the others have mean {mean:.4f}, which is {place}."
+    verdict = "agrees" if mean <= limit else "is above the limit"
+    return f"{lost} of {row.seeds} diverged ({why}); the mean of the others, {mean:.4f}, {verdict}."
 
 
 def explain_held(row: Row) -> str:
     """About a cell that exploded in the paper and mostly not here."""
     return (
-        f"How many seeds explode depends on their first weights: ours keep {row.seeds - row.nan} of {row.seeds} finite "
-        f"where the paper lost {row.paper_nan} of {SEEDS}."
+        f"How many seeds diverge depends on their initial weights: {row.nan} of {row.seeds} here, {row.paper_nan} of "
+        f"{SEEDS} in the paper."
     )
 
 

@@ -23,17 +23,15 @@ from chebact.networks.residual_mlp import ARCHITECTURES
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["SLICE_KEYS", "curve_panel", "interval_panel", "shapes_in", "slice_panel"]
+__all__ = ["NOISE_KEYS", "curve_panel", "interval_panel", "shapes_in", "slice_panel"]
 
 SLICE_SIZE = (258, 178)
-INTERVAL_SIZE = (346, 296)
-CURVE_SIZE = (346, 236)
+INTERVAL_SIZE = (300, 300)
+CURVE_SIZE = (300, 220)
 
-SLICE_KEYS = (
-    Key("dot", "faint", "the noise, drawn around the truth"),
-    Key("dash", "ink", "truth"),
-    Key("line", "other", "tanh or ReLU"),
-    Key("line", "learned", "CL-extrapolate"),
+NOISE_KEYS = (
+    Key("dot", "faint", "training noise, drawn around the true function"),
+    Key("dash", "ink", "true function"),
 )
 
 
@@ -46,7 +44,7 @@ def slice_panel(record: Record, name: str) -> Panel:
     """What seed 0 predicts along x0 with the other inputs at 0.5, the truth, and points with that much noise."""
     spec = record.spec
     recipe, model = DATASETS[spec["dataset"]], ARCHITECTURES[spec["model"]].title
-    colour = "learned" if spec["model"].startswith("cl") else "other"
+    colour, _ = look_of(spec["model"])
     predicted, rmse = record.results["slice"], record.results["seeds"][0]["rmse"]
     with canvas(*SLICE_SIZE, margins=(38, 12, 26, 26)) as axes:
         x, truth, noisy = noisy_slice(spec["dataset"], spec["recipes"], spec["noise"], len(predicted))
@@ -54,7 +52,7 @@ def slice_panel(record: Record, name: str) -> Panel:
         axes.plot(x, truth, color=LIGHT["ink"], lw=1, ls=(0, (4, 2)), zorder=4)
         if rmse is not None:
             axes.plot(x, predicted, color=LIGHT[colour], lw=2, zorder=3)
-        said = "seed 0 turned NaN" if rmse is None else f"RMSE {number(rmse)}"
+        said = "seed 0 diverged" if rmse is None else f"RMSE {number(rmse)}"
         axes.set_title(f"{recipe.title}, {model}")
         axes.set_title(said.removeprefix("RMSE "), loc="right", fontweight="normal", fontsize=10, color=LIGHT["muted"])
         axes.set_xlim(-1, 1)
@@ -81,32 +79,39 @@ def interval_panel(records: Sequence[Record], dataset: str, noise: float, name: 
     """A row per model: its seeds, mean and deviation, and the published mean and deviation below."""
     rows = {record.spec["model"]: record for record in records}
     models = [model for model in ARCHITECTURES if model in rows]
-    with canvas(*INTERVAL_SIZE, margins=(102, 52, 32, 26)) as axes:
+    with canvas(*INTERVAL_SIZE, margins=(98, 50, 32, 26)) as axes:
         axes.set_xscale("log")
-        shown = [interval(axes, rows[model], place) for place, model in enumerate(models)]
+        limit_log(axes, [value for model in models for value in values_of(rows[model])])
+        for place, model in enumerate(models):
+            values, published = seeds_of(rows[model]), printed(rows[model])
+            ours = summarize(values)
+            own = None if ours.mean is None else (ours.mean, ours.std or 0.0)
+            draw_interval(axes, place, values, own, published, look_of(model)[0])
+            say_nan(axes, rows[model], place)
         name_rows(axes, [ARCHITECTURES[model].title for model in models])
         axes.set_title(DATASETS[dataset].title)
         axes.set_xlabel("RMSE on test points without noise")
-        limit_log(axes, [value for values in shown for value in values])
-        for place, model in enumerate(models):
-            say_nan(axes, rows[model], place)
     alt = f"RMSE on {DATASETS[dataset].title} at noise {noise:g}: " + "; ".join(
         interval_said(rows[model]) for model in models
     )
     return as_panel(axes, name, alt)
 
 
-def interval(axes: Axes, record: Record, place: int) -> list[float]:
-    """Draw one row; the numbers that the axis has to hold."""
-    values = [seed["rmse"] for seed in record.results["seeds"] if seed["rmse"] is not None]
-    ours = summarize(values)
-    theirs = published(record.spec["model"], record.spec["dataset"], record.spec["noise"])
-    own = None if ours.mean is None else (ours.mean, ours.std or 0.0)
-    printed = None
-    if theirs is not None and theirs.mean is not None and theirs.std is not None:
-        printed = (theirs.mean, theirs.std)
-    draw_interval(axes, place, values, own, printed, log=True)
-    return values if printed is None else [*values, printed[0], sum(printed)]
+def seeds_of(record: Record) -> list[float]:
+    """The errors of the seeds that did not diverge."""
+    return [seed["rmse"] for seed in record.results["seeds"] if seed["rmse"] is not None]
+
+
+def printed(record: Record) -> tuple[float, float] | None:
+    """The published mean and deviation, where the paper has them."""
+    cell = published(record.spec["model"], record.spec["dataset"], record.spec["noise"])
+    return None if cell is None or cell.mean is None or cell.std is None else (cell.mean, cell.std)
+
+
+def values_of(record: Record) -> list[float]:
+    """What the axis has to hold."""
+    theirs = printed(record)
+    return seeds_of(record) + ([] if theirs is None else [theirs[0], sum(theirs)])
 
 
 def say_nan(axes: Axes, record: Record, place: int) -> None:
@@ -114,12 +119,12 @@ def say_nan(axes: Axes, record: Record, place: int) -> None:
     seeds = record.results["seeds"]
     ours = sum(seed["nan"] for seed in seeds)
     theirs = published(record.spec["model"], record.spec["dataset"], record.spec["noise"])
-    words = [(f"{ours}/{len(seeds)} NaN", "learned", -0.16)] if ours else []
-    words += [(f"{theirs.nan}/{SEEDS} NaN", "other", 0.22)] if theirs is not None and theirs.nan else []
+    words = [(f"{ours}/{len(seeds)} NaN", look_of(record.spec["model"])[0], -0.16)] if ours else []
+    words += [(f"{theirs.nan}/{SEEDS} NaN", "ink", 0.22)] if theirs is not None and theirs.nan else []
     for text, colour, shift in words:
         axes.text(
             1.02, place + shift, text, transform=axes.get_yaxis_transform(), va="center",
-            fontsize=8.5, color=LIGHT[colour],
+            fontsize=8, color=LIGHT[colour],
         )  # fmt: skip
 
 

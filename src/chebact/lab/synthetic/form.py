@@ -23,6 +23,7 @@ FORMS = {
             "recipes": one_of(*RECIPE_FORMS),
             "seeds": between(1, 10_000),
             "epochs?": COUNT,
+            "init?": TEXT,
         },
         "results": {
             "seeds": [{"seed": COUNT, "rmse": Maybe(NUMBER), "nan": FLAG, "loss?": Maybe(NUMBER)}],

@@ -23,7 +23,7 @@ __all__ = ["pictures", "readme_pictures"]
 MODEL, NOISE = "cl-extrapolate", 0.01
 SIZE = (920, 400)
 SHOWN = "gravity"  # if there is a record of it, else the first data set that has one
-COMMAND = f"chebact run synthetic --recipes released --models {MODEL} --noise {NOISE:g}"
+COMMAND = f"chebact run synthetic --recipe released --models {MODEL} --noise {NOISE:g}"
 
 
 def pictures(*, results: Path = RESULTS, output: Path = Path("docs/images")) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from rich.console import Console
 
-from chebact.lab.commands.report import NO_FILES, FileOptions, View
+from chebact.lab.commands.report import NO_FILES, USUAL_PAGE, FileOptions, PageOptions, View
 from chebact.lab.commands.report import report as report_records
 from chebact.lab.options import Several
 from chebact.lab.page.sheet import as_rich
@@ -30,7 +30,7 @@ def report(
     recipe: RecipeForm | None = None,
     noise: Annotated[tuple[float, ...], Several] = (),
     files: FileOptions = NO_FILES,
-    output: Path | None = None,
+    page: PageOptions = USUAL_PAGE,
 ) -> None:
     """Show the tables that the records give, each cell beside the published one, and write the page with the figures.
 
@@ -42,14 +42,12 @@ def report(
         Only the tables of this form of the recipes.
     noise
         Only the tables of these noise levels.
-    output
-        Folder of the page, index.html; without it the page goes to `report` unless another file is asked for.
     """
 
     def keep(record: Record) -> bool:
         return recipe in (None, record.spec["recipes"]) and (not noise or record.spec["noise"] in noise)
 
-    report_records("synthetic", results, files, output, keep, view_of)
+    report_records("synthetic", results, files, page, keep, view_of)
 
 
 def view_of(records: Sequence[Record]) -> View:
@@ -64,7 +62,7 @@ def show(rows: Sequence[Row], console: Console) -> None:
         console.print(caption(table), highlight=False, soft_wrap=True)
         for title, half in half_sheets(table).items():
             console.print(as_rich(half, title))
-        console.print(f"({LEGEND.format('*', '!')})\n", highlight=False, soft_wrap=True)
+        console.print(f"{LEGEND.format('*', '!')}\n", highlight=False, soft_wrap=True)
     for recipes, own in forms_of(rows).items():
         console.print(f"Against the paper, {recipes} recipes:", highlight=False)
         console.print("\n".join(as_lines(agreement_of(own))), highlight=False, soft_wrap=True)

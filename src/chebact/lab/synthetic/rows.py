@@ -3,28 +3,34 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from chebact.lab import LabError
+from chebact.lab.page.comparison import unlike
 from chebact.lab.page.sheet import Mark
 from chebact.lab.stats import summarize
 from chebact.lab.store import Record
 from chebact.lab.synthetic.published import SEEDS, SYNTHETIC, published
 from chebact.lab.synthetic.recipes import DATASETS
+from chebact.lab.synthetic.spec import SyntheticSpec
 from chebact.networks.residual_mlp import ARCHITECTURES
 
 __all__ = ["Row", "decimals", "has_mean", "marks", "rows_of", "tables_of"]
 
+SETTINGS = ("epochs", "points", "batch_size", "learning_rate", "momentum", "weight_decay", "form")
 BEST, WORST = 2, 4  # how many of a column the paper marks at either end
+FEWEST = 3  # seeds that can be compared with the paper's ten
+PAPER = {field.name: field.default for field in fields(SyntheticSpec) if field.name in SETTINGS}
 
 
 @dataclass(frozen=True)
 class Row:
     """One cell. `mean` and `std` are over the seeds that stayed finite; `paper_*` is None where the paper has no cell.
 
-    `values` are the RMSE of the seeds, None for NaN; they are not part of the exported rows.
+    `values` are the RMSE of the seeds, None for NaN; `unlike` is where the run differs from the paper's settings, in
+    words. Neither is part of the exported rows.
     """
 
     model: str
@@ -39,10 +45,11 @@ class Row:
     paper_std: float | None
     paper_nan: int | None
     values: tuple[float | None, ...] = ()
+    unlike: str = ""
 
     def exported(self) -> dict[str, Any]:
         """The cell as plain data."""
-        return {name: value for name, value in asdict(self).items() if name != "values"}
+        return {name: value for name, value in asdict(self).items() if name not in ("values", "unlike")}
 
 
 def rows_of(records: Iterable[Record]) -> list[Row]:
@@ -65,7 +72,13 @@ def row_of(record: Record) -> Row:
     cell = published(spec["model"], spec["dataset"], spec["noise"])
     mean, std, nan = (None, None, None) if cell is None else (cell.mean, cell.std, cell.nan)
     where = (spec["model"], spec["dataset"], spec["noise"], spec["recipes"])
-    return Row(*where, ours.seeds, ours.mean, ours.std, ours.nan, mean, std, nan, values)
+    return Row(*where, ours.seeds, ours.mean, ours.std, ours.nan, mean, std, nan, values, unlike_paper(spec))
+
+
+def unlike_paper(spec: Mapping[str, Any]) -> str:
+    """Where a run differs from the paper's, in words. Fewer seeds than ten are compared all the same, down to three."""
+    few = f"seeds: {spec['seeds']} instead of {SEEDS}" if spec["seeds"] < FEWEST else ""
+    return ", ".join(words for words in (unlike(spec, PAPER), few) if words)
 
 
 def tables_of(rows: Iterable[Row]) -> dict[tuple[str, float], list[Row]]:

@@ -1,10 +1,11 @@
-"""The synthetic experiment on the page: its tables beside the paper's, the exceptions, and all its figures."""
+"""The synthetic experiment on the page: its figures, its tables beside the paper's, and the exceptions."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from chebact.lab.page.document import Block, Commands, Fold, Missing, Section, Tile, Words
+from chebact.lab.page.document import Block, Commands, Finding, Fold, Missing, Section, Words
 from chebact.lab.page.networks import network_picture
 from chebact.lab.page.results import Results
 from chebact.lab.page.sheet import Sheet
@@ -13,19 +14,14 @@ from chebact.lab.synthetic import section_pictures as pictures
 from chebact.lab.synthetic.agreement import Agreement, agreement_of, where
 from chebact.lab.synthetic.explanations import explain, explain_held
 from chebact.lab.synthetic.published import SYNTHETIC
+from chebact.lab.synthetic.recipes import DATASETS
 from chebact.lab.synthetic.rerun import synthetic_commands
 from chebact.lab.synthetic.rows import Row, rows_of, tables_of
-from chebact.lab.synthetic.tables import columns_of, ours, parameter_sheet, seeds_of, sheet_of, theirs
+from chebact.lab.synthetic.tables import FORMS, apart, columns_of, ours, parameter_sheet, seeds_of, sheet_of, theirs
 from chebact.lab.synthetic.theory import theory_section
 from chebact.networks.residual_mlp import ARCHITECTURES
 
 __all__ = ["sections", "synthetic_section"]
-
-FORMS = {
-    "released": "the recipes that the published figures were made with",
-    "paper": "the recipes as the paper prints",
-}
-
 
 NETWORK = (
     "The network. σ is the activation that is compared; + adds a shortcut. The published figures were made without the "
@@ -40,59 +36,77 @@ def sections(results: Results) -> list[Section]:
 
 def synthetic_section(results: Results) -> Section:
     """Everything that the synthetic records show; what is missing is said."""
-    records = [record for record in results.of("synthetic") if record.spec["model"] in ARCHITECTURES]
+    records = [record for record in results.of("synthetic") if is_known(record)]
     title = "Synthetic functions"
     if not records:
-        return Section("synthetic", title, (Missing("Not run yet.", "chebact run synthetic --recipes released"),))
+        return Section("synthetic", title, (Missing("Not run yet.", "chebact run synthetic --recipe released"),))
     forms = [form for form in FORMS if any(record.spec["recipes"] == form for record in records)]
     blocks: list[Block] = []
     for form in forms:
         own = [record for record in records if record.spec["recipes"] == form]
         parts = form_blocks(own, form)
-        blocks += parts if form == forms[0] else [Fold(f"The same with {FORMS[form]}", tuple(parts))]
-    blocks += [network_picture("synthetic", NETWORK), parameter_sheet()]
-    blocks.append(Words(("To run it again, from nothing or from wherever it was stopped:",)))
-    blocks.append(Commands((*synthetic_commands(records), "chebact report synthetic")))
-    first = agreement_of([row for row in rows_of(records) if row.recipes == forms[0]])
+        blocks += (
+            parts if form == forms[0] else [Fold(f"The same with {FORMS[form].replace(': ', ', ')}", tuple(parts))]
+        )
+    network = (network_picture("synthetic", NETWORK), parameter_sheet())
+    blocks.append(Fold("The network, and the parameters of its variants", network))
+    again = (Commands((*synthetic_commands(records), "chebact report synthetic")),)
+    blocks.append(Fold("How to run it again", (Words(("Finished parts are skipped.",)), *again)))
+    agreement = agreement_of([row for row in rows_of(records) if row.recipes == forms[0]])
     lead = (
-        "Eleven networks learn seven functions from a thousand noisy points each. The error is taken on a thousand "
-        "other "
-        f"points without noise. First with {FORMS[forms[0]]}."
+        f"{len({record.spec['model'] for record in records})} networks learn "
+        f"{len({record.spec['dataset'] for record in records})} functions from a thousand noisy points each; the error "
+        f"(RMSE) is measured on a thousand other points without noise. Shown first: {FORMS[forms[0]]}."
     )
-    return Section("synthetic", title, tuple(blocks), lead, tiles(first, records))
+    finding = finding_of(agreement, records)
+    return Section("synthetic", title, tuple(blocks), lead, finding=finding, shows=shown_by(agreement))
 
 
-def tiles(agreement: Agreement, records: Sequence[Record]) -> tuple[Tile, ...]:
+def is_known(record: Record) -> bool:
+    """Whether the record is of a network and a data set of this version."""
+    return record.spec["model"] in ARCHITECTURES and record.spec["dataset"] in DATASETS
+
+
+def finding_of(agreement: Agreement, records: Sequence[Record]) -> Finding:
+    """The paper's cells that ours agree with, or that the two cannot be compared."""
+    near, printed = len(agreement.near), len(agreement.near) + len(agreement.far)
+    if not printed:
+        trainings = sum(len(record.results["seeds"]) for record in records)
+        unlike = "; ".join(dict.fromkeys(row.unlike for row in agreement.other)) or "no published cells"
+        return Finding(f"{trainings:,}", f"trainings on synthetic functions, not compared with the paper ({unlike}).")
+    sentence = (
+        "cells of the paper's tables agree with ours (within two published standard deviations, or better). "
+        f"CL-extrapolate is among the best two models in {agreement.best} of {agreement.columns} columns (paper: "
+        f"{agreement.paper_best})."
+    )
+    return Finding(f"{near} of {printed}", sentence)
+
+
+def shown_by(agreement: Agreement) -> str:
+    """What the experiment comes to."""
     near, printed = len(agreement.near), len(agreement.near) + len(agreement.far)
     blown = len(agreement.exploded) + len(agreement.held)
-    trainings = sum(len(record.results["seeds"]) for record in records)
+    if not printed:
+        return ""
     return (
-        Tile(
-            f"{near} of {printed}",
-            "published cells met within two deviations, or bettered, by the mean of the finite seeds",
-        ),
-        Tile(f"{len(agreement.exploded)} of {blown}", "published explosions that explode here too"),
-        Tile(f"{trainings:,}", "trainings of 300 epochs" if standard(records) else "trainings"),
+        f"The paper's tables can be reproduced: {near} of {printed} cells agree. CL-extrapolate is among the best two "
+        f"in {agreement.best} of {agreement.columns} columns, and its linear tails are the reason that it trains: "
+        f"without tails most seeds diverge in {len(agreement.exploded)} of the {blown} cells in which the paper's did."
     )
-
-
-def standard(records: Sequence[Record]) -> bool:
-    return all(record.spec["epochs"] == 300 for record in records)
 
 
 def form_blocks(records: Sequence[Record], form: str) -> list[Block]:
-    """The blocks of one form of the recipes."""
+    """The blocks of one form of the recipes: figures, then tables, then the exceptions."""
     rows = rows_of(records)
-    blocks: list[Block] = [*missing(records, form), *pictures.shapes_blocks(records, form)]
-    for (_, noise), table in tables_of(rows).items():
-        blocks.append(rmse_sheet(table, form, noise))
+    blocks: list[Block] = [*missing(records, form), *pictures.all_pictures(records, form)]
+    sheets = [rmse_sheet(table, form, noise) for (_, noise), table in tables_of(rows).items()]
+    blocks += [*sheets[:1], *(replace(sheet, notes=()) for sheet in sheets[1:])]  # the first has the words explained
     blocks.append(exceptions(rows, form))
-    blocks += pictures.all_pictures(records, form)
     return blocks
 
 
 def missing(records: Sequence[Record], form: str) -> list[Missing]:
-    """What the paper has and the records do not, a sentence a noise level."""
+    """What the paper has and the records do not, one sentence per noise level."""
     found = []
     for noise in dict.fromkeys(level for _, _, level in SYNTHETIC):
         there = {(r.spec["model"], r.spec["dataset"]) for r in records if r.spec["noise"] == noise}
@@ -103,15 +117,16 @@ def missing(records: Sequence[Record], form: str) -> list[Missing]:
             absent = {model for model, _ in wanted} - {model for model, _ in wanted & there}
             models = [row.title for model, row in ARCHITECTURES.items() if model in absent]
             sentence += f", {', '.join(models)} altogether." if models and there else "."
-            found.append(Missing(sentence, f"chebact run synthetic --recipes {form} --noise {noise:g}"))
+            found.append(Missing(sentence, f"chebact run synthetic --recipe {form} --noise {noise:g}"))
     return found
 
 
 def rmse_sheet(rows: Sequence[Row], form: str, noise: float) -> Sheet:
     """One of the paper's tables: ours, below it the published cell and how far apart they are."""
     caption = (
-        f"RMSE at noise {noise:g}, {form} recipes, {seeds_of(rows)} seeds: ours, below it the published cell and the "
-        "distance in its deviations. Bold: the two best of a column, models that lose most of their seeds aside."
+        f"RMSE at noise {noise:g}, {form} recipes, {seeds_of(rows)} seeds: ours, below it the published figure and the "
+        "difference in published standard deviations. Bold: best two per column; models whose seeds mostly diverged "
+        f"(NaN) are not ranked{apart(rows)}."
     )
     return sheet_of(rows, columns_of(rows), f"synthetic-{form}-{noise:g}".replace(".", "-"), caption)
 
@@ -119,11 +134,15 @@ def rmse_sheet(rows: Sequence[Row], form: str, noise: float) -> Sheet:
 def exceptions(rows: Sequence[Row], form: str) -> Block:
     """Every cell that does not agree, with a reason as far as the records tell one."""
     agreement = agreement_of(rows)
-    lines = []
-    for row in [*agreement.far, *agreement.lost]:
-        shown = f"{ours(row)}, published {theirs(row)}"
-        lines.append(f"{where(row)}: {shown}. {explain(row)}")
-    lines += [f"{where(row)}: {ours(row)}, published {theirs(row)}. {explain_held(row)}" for row in agreement.held]
+    said = [*((row, explain(row)) for row in [*agreement.far, *agreement.lost])]
+    said += [(row, explain_held(row)) for row in agreement.held]
+    lines = [f"{where(row)}: {ours(row)}, published {theirs(row)}. {why}" for row, why in said]
     if not lines:
-        return Words((f"No exceptions: every cell of the {form} recipes agrees with the published one.",))
+        compared = len(agreement.near)
+        words = (
+            f"All {compared} cells of the {form} recipes agree with the published ones."
+            if compared
+            else ("No cell is compared with the published ones: the settings differ.")
+        )
+        return Words((words,))
     return Fold(f"The {len(lines)} exceptions, explained", (Words(items=tuple(lines)),))

@@ -15,7 +15,8 @@ from torch import Tensor
 
 from chebact.lab import LabError
 from chebact.lab.options import Several, Whole, about
-from chebact.lab.spec import check_choice, check_count, check_noise, parts_of, rebuilt, stream
+from chebact.lab.spec import added, check_choice, check_count, check_noise, parts_of, rebuilt, stream
+from chebact.lab.starts import PAPER, Start, check_start, start_of
 from chebact.lab.synthetic.recipes import DATASETS, RECIPE_FORMS, RecipeForm, published_split
 from chebact.networks.residual_mlp import ARCHITECTURES
 
@@ -57,6 +58,7 @@ class Settings:
     ] = "paper"
     seeds: Annotated[Whole, about("Trainings of each network on each data set.")] = 10
     epochs: Annotated[Whole, about("Passes over the data.")] = 300
+    init: Start = added(PAPER)
 
 
 @dataclass(frozen=True)
@@ -76,6 +78,7 @@ class SyntheticSpec(Settings, Cell):
         check_choice("form of the recipes", self.recipes, RECIPE_FORMS)
         check_choice("form of the network", self.form, ("paper", "released"))
         check_noise(self.noise)
+        check_start(self.init, self.activation)
         for what in ("seeds", "epochs", "points", "batch_size"):
             check_count(what, getattr(self, what))
 
@@ -89,6 +92,11 @@ class SyntheticSpec(Settings, Cell):
         """How long it takes, in no particular unit: layers times replicas times epochs."""
         row = ARCHITECTURES[self.model]
         return (2 + row.blocks * row.layers) * self.seeds * self.epochs
+
+    @property
+    def activation(self) -> str:
+        """The activation of its network."""
+        return ARCHITECTURES[self.model].activation
 
     @property
     def columns(self) -> int:
@@ -123,8 +131,11 @@ class SyntheticRequest(Settings, Cells):
 
     def groups_of(self, model: str, datasets: Iterable[str]) -> Iterator[list[SyntheticSpec]]:
         """The groups of one model, of at most `TOGETHER` replicas unless a single spec has more."""
+        asked = [ARCHITECTURES[name].activation for name in named(self.models, ARCHITECTURES) if name in ARCHITECTURES]
+        row = ARCHITECTURES.get(model)  # None is refused by the spec
+        settings = parts_of(self, Settings) | ({"init": start_of(self.init, row.activation, asked)} if row else {})
         specs = [
-            SyntheticSpec(model, dataset, float(noise) + 0.0, **parts_of(self, Settings))
+            SyntheticSpec(model, dataset, float(noise) + 0.0, **settings)
             for noise in dict.fromkeys(self.noise)
             for dataset in datasets
         ]

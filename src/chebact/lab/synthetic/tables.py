@@ -11,18 +11,48 @@ from chebact.lab.synthetic.recipes import DATASETS
 from chebact.lab.synthetic.rows import Row, decimals, has_mean, marks
 from chebact.networks.residual_mlp import ARCHITECTURES, ResidualMLP
 
-__all__ = ["LEGEND", "caption", "half_sheets", "markdown", "ours", "parameter_sheet", "sheet_of", "theirs"]
+__all__ = [
+    "FORMS",
+    "LEGEND",
+    "apart",
+    "caption",
+    "half_sheets",
+    "markdown",
+    "ours",
+    "parameter_sheet",
+    "sheet_of",
+    "theirs",
+]
 
 FEATURES = 3  # the paper counts parameters with three inputs
-LEGEND = "the two best of a column, {}; the four worst, {}; models that lose most of their seeds take no part"
+LEGEND = "{}: best two per column. {}: worst four. Models whose seeds mostly diverged are not ranked."
+FORMS = {
+    "released": "released recipes: the formulas of the authors' released code, which made the published figures",
+    "paper": "paper recipes: the formulas as the paper prints them",
+}
+TIPS = {
+    "cubic": "Cubic: a polynomial of degree 3 by its coefficients, no tails",
+    "cl": "CL: Chebyshev-Lagrange, the polynomial through learned heights at Chebyshev nodes, no tails",
+    "wcp": "WCP: weighted Chebyshev polynomials, a learned sum of T₀ to T₃, no tails",
+    "pcs-cl": "PCS-CL: prototype cosine similarity, which maps into [-1, 1], then CL",
+    "tanh-cl": "tanh-CL: tanh, which maps into [-1, 1], then CL",
+    "cl-regression": "CL-regression: CL with straight tails fitted to the outermost nodes",
+    "cl-extrapolate": "CL-extrapolate: CL with straight tails that continue its end slopes",
+}
 
 
 def caption(rows: Sequence[Row]) -> str:
     """What a table shows, in one line."""
     return (
         f"RMSE, noise {rows[0].noise:g}, {rows[0].recipes} recipes, {seeds_of(rows)} seeds: ours, and the published "
-        "figure in brackets"
+        f"figure in brackets{apart(rows)}"
     )
+
+
+def apart(rows: Sequence[Row]) -> str:
+    """What differs from the paper's settings, so that the two are not compared; empty where nothing does."""
+    unlike = "; ".join(dict.fromkeys(row.unlike for row in rows if row.unlike))
+    return f" (not comparable, {unlike})" if unlike else ""
 
 
 def seeds_of(rows: Sequence[Row]) -> str:
@@ -56,7 +86,9 @@ def cell_of(row: Row | None, mark: Mark) -> Cell:
 
 
 def comparison(row: Row) -> tuple[str, Tone]:
-    """How far a cell is from the published one, in words and as a colour."""
+    """How far a cell is from the published one, in words and as a colour; a run with other settings gets neither."""
+    if row.unlike:
+        return "", ""
     if row.paper_mean is None or not row.paper_std:
         return "", "nan" if row.nan or row.paper_nan else ""
     if row.mean is None or not has_mean(row):
@@ -79,13 +111,15 @@ def sheet_of(rows: Sequence[Row], datasets: Sequence[str], name: str = "", capti
     models = [model for model in ARCHITECTURES if any(row.model == model for row in rows)]
     body = tuple(
         (
-            Cell(ARCHITECTURES[model].title, float(index)),
+            Cell(ARCHITECTURES[model].title, float(index), tip=TIPS.get(model, "")),
             *(cell_of(cells.get((model, dataset)), marked.get((model, dataset), "")) for dataset in datasets),
         )
         for index, model in enumerate(models)
     )
-    heads = (Head("model"), *(Head(DATASETS[dataset].title) for dataset in datasets))
-    return Sheet(name, caption, heads, body, toned=True)
+    heads = (Head("model"), *(Head(DATASETS[dataset].title, right=True) for dataset in datasets))
+    toned = any(cell.tone for row in body for cell in row)
+    notes = (". ".join(tip for model, tip in TIPS.items() if model in models) + ".",) if caption else ()
+    return Sheet(name, caption, heads, body, toned, notes)
 
 
 def half_sheets(rows: Sequence[Row]) -> dict[str, Sheet]:
@@ -99,7 +133,7 @@ def half_sheets(rows: Sequence[Row]) -> dict[str, Sheet]:
 
 def markdown(rows: Sequence[Row]) -> str:
     """Both halves of one table's rows as Markdown tables, with a caption."""
-    parts = [f"{caption(rows)} ({LEGEND.format('bold', 'italic')}).", ""]
+    parts = [f"{caption(rows)}. {LEGEND.format('Bold', 'Italic')}", ""]
     for half in half_sheets(rows).values():
         parts += [as_markdown(half), ""]
     return "\n".join(parts)
@@ -112,13 +146,13 @@ def parameter_sheet() -> Sheet:
         counts = [count(name, form) for form in ("released", "paper")]
         numbers = (row.blocks, row.layers, *counts, PARAMETERS.get(name))
         cells = (Cell("-" if number is None else f"{number:,}", number) for number in numbers)
-        rows.append((Cell(row.title, float(index)), *cells))
-    heads = ("model", "blocks", "layers a block", "parameters", "with σ before the last layer", "the paper says")
+        rows.append((Cell(row.title, float(index), tip=TIPS.get(name, "")), *cells))
+    heads = ("blocks", "layers per block", "parameters", "with σ before the last layer", "the paper says")
     caption = (
         "The networks of the synthetic experiment with three inputs, their parameters counted. The published figures "
         "were made without an activation before the last layer in CL, WCP, PCS-CL and tanh-CL."
     )
-    return Sheet("parameters", caption, tuple(map(Head, heads)), tuple(rows))
+    return Sheet("parameters", caption, (Head("model"), *(Head(head, right=True) for head in heads)), tuple(rows))
 
 
 def count(name: str, form: str) -> int:

@@ -1,0 +1,120 @@
+"""The activations that the fused trainer serves: what each emits into a plan, forward and backward."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy
+from torch import nn
+
+from chebact.activations import ChebyshevLagrange, Cubic, WeightedChebyshev
+from chebact.basis import CHEBYSHEV_POWERS, POWER_DEGREE, Basis
+
+if TYPE_CHECKING:
+    from chebact.training.fused.plan import Plan
+
+__all__ = ["MOST_DEGREE", "Activation", "activation_of", "activations_in", "why_not_activation"]
+
+MOST_DEGREE = 10
+ELEMENTWISE = {nn.ReLU: 0, nn.Tanh: 1, Cubic: 2, nn.Identity: 3}
+LEARNED = (ChebyshevLagrange, WeightedChebyshev)
+TAILS = {"none": 0, "extrapolate": 1, "regression": 2}
+
+
+class Activation(Protocol):
+    """Emits operations into a plan."""
+
+    def forward(self, x: int, out: int) -> None:
+        """From the place of x to that of the result."""
+
+    def backward(self, x: int, y: int, gradient: int, other: int, other_row: int, out: int) -> None:
+        """From the places of x, the result and its gradient; what stands at `other` is added."""
+
+
+def activations_in(module: nn.Module) -> list[nn.Module]:
+    """The activations that are applied one after the other.
+
+    >>> activations_in(nn.Sequential(nn.Tanh(), nn.Sequential(nn.ReLU())))
+    [Tanh(), ReLU()]
+    """
+    return [part for each in module for part in activations_in(each)] if type(module) is nn.Sequential else [module]
+
+
+def why_not_activation(module: nn.Module, width: int) -> str | None:
+    """Why an activation cannot be served, or None."""
+    if type(module) in ELEMENTWISE:
+        return None
+    if not isinstance(module, LEARNED) or type(module) not in LEARNED:
+        return f"it serves ReLU, tanh, identity and learned polynomials, and not {type(module).__name__}"
+    if module.basis.degree > MOST_DEGREE:
+        return f"it serves polynomials up to degree {MOST_DEGREE}, and this one has degree {module.basis.degree}"
+    if module.channel_dim not in (1, -1) or module.channels not in (None, width):
+        return f"a learned activation must have the {width} channels of the network in the last axis"
+    return None
+
+
+def activation_of(module: nn.Module, plan: Plan) -> Activation:
+    """What emits a module that `why_not_activation` has nothing against."""
+    if isinstance(module, LEARNED):
+        return _Learned(module, plan)
+    return _Elementwise(ELEMENTWISE[type(module)], plan)
+
+
+class _Elementwise:
+    def __init__(self, kind: int, plan: Plan) -> None:
+        self.choices, self.plan = (kind,), plan
+
+    def forward(self, x: int, out: int) -> None:
+        self.plan.emit("elementwise", "forward", x, out, self.plan.width, choices=self.choices)
+
+    def backward(self, x: int, y: int, gradient: int, other: int, other_row: int, out: int) -> None:
+        numbers = (x, y, gradient, other, other_row, out, self.plan.width)
+        self.plan.emit("elementwise", "backward", *numbers, choices=self.choices)
+
+
+class _Learned:
+    def __init__(self, module: Any, plan: Plan) -> None:
+        basis: Basis = module.basis
+        self.plan, self.terms, self.rows = plan, basis.degree + 1, module.learned.shape[1]
+        constants = table_constants(basis).astype(numpy.float64 if plan.code.double else numpy.float32)
+        plan.kept.append(constants)
+        self.constants = constants.ctypes.data
+        self.choices = (basis.degree, TAILS[basis.tails], int(basis.interval == (-1.0, 1.0)))
+        self.parameter = self.heights = plan.place_of(module.learned)
+        self.gradient = self.parameter + plan.gradients
+        self.shared = self.rows != plan.channels
+        if self.shared:
+            self.heights, self.gradient = (plan.room.take_apart(self.terms * plan.width) for _ in range(2))
+        self.table = plan.room.take_apart((2 * basis.degree + 5) * plan.width)
+
+    def forward(self, x: int, out: int) -> None:
+        if self.shared:
+            self.plan.emit("groups", "spread", *self.sharing(self.parameter, self.heights))
+        numbers = (self.constants, x, out, self.plan.width, self.heights, self.table)
+        self.plan.emit("lagrange", "forward", *numbers, choices=self.choices)
+
+    def backward(self, x: int, y: int, gradient: int, other: int, other_row: int, out: int) -> None:
+        numbers = (self.constants, x, gradient, other, other_row, out, self.plan.width, self.table, self.gradient)
+        self.plan.emit("lagrange", "backward", *numbers, choices=self.choices)
+        if self.shared:
+            self.plan.emit("groups", "add", *self.sharing(self.parameter + self.plan.gradients, self.gradient))
+
+    def sharing(self, groups: int, channels: int) -> tuple[int, ...]:
+        """The record of the operations that take groups to channels and back."""
+        row, each = self.plan.whole(self.rows), self.plan.channels // self.rows
+        return groups, row, self.rows, each, channels, self.plan.width, self.terms
+
+
+def table_constants(basis: Basis) -> Any:
+    """Scale and shift of u = x scale + shift, then the matrix from heights to table (see ops/lagrange.py), float64."""
+    degree, terms = basis.degree, basis.degree + 1
+    a, b = basis.interval
+    matrix = numpy.zeros((2 * degree + 5, terms))
+    matrix[:terms], matrix[terms : terms + degree] = basis.series, basis.derivative().series[:degree]
+    if degree <= POWER_DEGREE:
+        matrix[:terms] = CHEBYSHEV_POWERS[:terms, :terms] @ matrix[:terms]
+        matrix[terms : terms + degree] = CHEBYSHEV_POWERS[:degree, :degree] @ matrix[terms : terms + degree]
+    if basis.has_tails:
+        slopes = basis.pieces[[-3, -1]]
+        matrix[-4:-2], matrix[-2:] = slopes * (b - a) / 2, slopes
+    return numpy.concatenate([[2 / (b - a), -(a + b) / (b - a)], matrix.ravel()])

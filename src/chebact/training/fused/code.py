@@ -1,0 +1,52 @@
+"""Compiles the operations when they are first used, and keeps them on disk."""
+
+from __future__ import annotations
+
+import re
+import zlib
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+__all__ = ["Code"]
+
+
+@dataclass(frozen=True)
+class Code:
+    """The compiled operations for one type of numbers and one width of vectors (in numbers of this type)."""
+
+    double: bool
+    lanes: int
+    tall: bool
+    """Whether there are registers for tall tiles of products."""
+
+    def function(self, module: str, name: str, *choices: int | float, maker: str = "programs") -> Any:
+        """The C function `name` that `maker` of ops/`module` makes for these choices."""
+        return _compiled(module, maker, name, self.double, self.lanes, choices)
+
+
+@lru_cache(maxsize=512)
+def _compiled(module: str, maker: str, name: str, double: bool, lanes: int, choices: tuple[Any, ...]) -> Any:
+    from numba import float32, float64, types
+
+    from chebact.kernels.cpu.compiler import compile_kept
+
+    programs = getattr(import_module(f"chebact.training.fused.ops.{module}"), maker)
+    function = programs(float64 if double else float32, lanes, _edition(), *choices)[name]
+    words = (module, name, "float64" if double else "float32", lanes, *choices)
+    function.__qualname__ = "_".join(str(word) for word in words)  # no two of them share a symbol or a file
+    signature = types.void(*[types.int64] * function.__code__.co_argcount)
+    kind = "_".join(re.sub(r"\W", "_", str(part)) for part in (name, "double" if double else "single", lanes, *choices))
+    return compile_kept(function, signature, kind)
+
+
+@lru_cache(maxsize=1)
+def _edition() -> int:
+    """A number that changes with the source of the operations: Numba itself watches one file per function."""
+    from chebact.kernels.cpu import lanes, vector_code
+
+    below = [Path(str(module.__file__)) for module in (lanes, vector_code)]
+    sources = [*sorted((Path(__file__).parent / "ops").glob("*.py")), *below]
+    return zlib.crc32(b"".join(source.read_bytes() for source in sources))

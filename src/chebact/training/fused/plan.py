@@ -1,0 +1,220 @@
+"""The operations that make one training step of a network, in their order, and where their numbers lie.
+
+Forward, every layer notes what its backward pass will be; these are emitted from the last to the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import nn
+
+from chebact.networks.linear import ReplicaLinear
+from chebact.networks.residual_mlp import ResidualMLP
+from chebact.training.fused.activations import LEARNED, Activation, activation_of, activations_in
+from chebact.training.fused.code import Code
+from chebact.training.fused.packing import Room, Slot
+from chebact.training.fused.readings import LossReading, Stepper
+
+__all__ = ["Plan"]
+
+ALL = -1  # stands for the number of points of the batch
+
+
+class Plan:
+    """All operations of a step for one network, batch size, loss and optimizer."""
+
+    def __init__(self, network: ResidualMLP, batch_size: int, loss: LossReading, stepper: Stepper, code: Code) -> None:
+        self.code, self.batch_size = code, batch_size
+        self.operations: list[tuple[int, ...]] = []
+        self.kept: list[Any] = []  # what addresses in the operations point to
+        self.slots: list[Slot] = []
+        self.room = Room()
+        self.features, self.outputs = network.first.in_features, network.last.out_features
+        self.channels = network.first.out_features
+        self.width = self.whole(self.channels)
+        for module in network.modules():
+            self.place_parameters(module, last=module is network.last)
+        self.parameters = self.room.length
+        self.memories = [self.room.take(self.parameters) for _ in range(stepper.memories)]
+        self.state_length = self.room.length
+        self.gradients = self.room.take_apart(self.parameters)
+        self.zeros = self.room.take_apart(self.width)
+        self.x = self.room.take_apart(batch_size * self.features)
+        self.y = self.room.take_apart(batch_size * loss.targets(self.outputs))
+        self.shares = self.room.take_apart(batch_size)
+        self.turned = self.room.take_apart(self.width * self.width)
+        self.stream, self.branches = self.rows(), (self.rows(), self.rows())
+        self.emit_network(network, loss)
+        self.emit_optimizer(stepper)
+
+    def whole(self, count: int) -> int:
+        """`count` rounded up to whole vectors."""
+        return -(-count // self.code.lanes) * self.code.lanes
+
+    def rows(self) -> int:
+        """Room for the activations of a batch."""
+        return self.room.take_apart(self.batch_size * self.width)
+
+    def place_parameters(self, module: nn.Module, last: bool) -> None:
+        """Places of a module's own parameters: a middle weight as (inputs, outputs), the last as (outputs, inputs),
+        heights as (degree + 1, channels).
+        """
+        if isinstance(module, ReplicaLinear):
+            outputs, inputs = module.weight.shape[1:]
+            shape = (outputs, self.whole(inputs)) if last else (self.whole(inputs), self.whole(outputs))
+            self.place(module.weight, *shape, turned=not last)
+            self.place(module.bias, 1, self.whole(outputs), turned=False)
+        elif isinstance(module, LEARNED):
+            self.place(module.learned, module.basis.degree + 1, self.whole(module.learned.shape[1]), turned=True)
+
+    def place(self, parameter: Any, rows: int, columns: int, turned: bool) -> None:
+        """The place of one parameter."""
+        self.slots.append(Slot(parameter, self.room.take(rows * columns), rows, columns, turned))
+
+    def place_of(self, parameter: Any) -> int:
+        """Where a parameter is; its gradient stands `gradients` further on."""
+        return next(slot.place for slot in self.slots if slot.parameter is parameter)
+
+    def emit(
+        self, module: str, name: str, *numbers: int, choices: tuple[Any, ...] = (), maker: str = "programs"
+    ) -> None:
+        """One more operation."""
+        function = self.code.function(module, name, *choices, maker=maker)
+        self.kept.append(function)
+        self.operations.append((function.address, *numbers))
+
+    def emit_network(self, network: ResidualMLP, loss: LossReading) -> None:
+        """Forward, loss and backward."""
+        backward: list[Callable[[], None]] = []
+        hidden = self.rows()
+        self.first(network.first, hidden, backward)
+        for block in network.blocks:
+            hidden = self.block(block, network.shortcut == "mean", hidden, backward)
+        for module in activations_in(network.last_activation):
+            if type(module) is not nn.Identity:
+                hidden = self.last_activation(activation_of(module, self), hidden, backward)
+        self.last(network.last, hidden, loss)
+        for step in reversed(backward):
+            step()
+
+    def first(self, layer: ReplicaLinear, out: int, backward: list[Callable[[], None]]) -> None:
+        """The first layer, whose input needs no gradient."""
+        weight, bias = self.place_of(layer.weight), self.place_of(layer.bias)
+        self.multiply((self.x, self.features, 1), (weight, self.width, self.features), bias, out, ALL)
+
+        def gradients() -> None:
+            gradient = weight + self.gradients
+            self.multiply(
+                (self.x, 1, self.features), (self.stream, self.width, ALL), self.zeros, gradient, self.features
+            )
+            self.emit("linear", "add_rows", self.stream, self.width, bias + self.gradients)
+
+        backward.append(gradients)
+
+    def block(self, block: Any, mean: bool, hidden: int, backward: list[Callable[[], None]]) -> int:
+        """A block: pairs of an activation and a layer, joined with its input; where its result is."""
+        modules, source = list(block), hidden
+        pairs = [(modules[i], modules[i + 1]) for i in range(0, len(modules), 2)]
+        noted: list[Callable[[int, int], int]] = []
+        for number, (module, layer) in enumerate(pairs):
+            chain = []
+            for part in activations_in(module):
+                activation, out = activation_of(part, self), self.rows()
+                activation.forward(source, out)
+                chain.append((activation, source, out))
+                source = out
+            out, final = self.rows(), number == len(pairs) - 1
+            weight, bias = self.place_of(layer.weight), self.place_of(layer.bias)
+            other = (hidden, self.width, int(mean)) if final else (self.zeros, 0, 0)
+            self.multiply((source, self.width, 1), (weight, self.width, layer.in_features), bias, out, ALL, other)
+            noted.append(self.pair_backward(layer, source, chain, first=number == 0))
+            source = out
+
+        def gradients() -> None:
+            if mean:
+                self.emit("linear", "halve", self.stream, self.width)
+            at = self.stream
+            for number, step in enumerate(reversed(noted)):
+                at = step(at, self.branches[number % 2])
+
+        backward.append(gradients)
+        return source
+
+    def pair_backward(
+        self, layer: ReplicaLinear, source: int, chain: list[tuple[Activation, int, int]], first: bool
+    ) -> Callable[[int, int], int]:
+        """What emits the backward pass of an activation and a layer: from the place of the gradient and that of room
+        to the place of the input's gradient. The first pair of a block adds its own to the stream.
+        """
+        weight, bias = self.place_of(layer.weight), self.place_of(layer.bias)
+
+        def step(at: int, room: int) -> int:
+            columns = self.width
+            self.multiply(
+                (source, 1, columns), (at, columns, ALL), self.zeros, weight + self.gradients, layer.in_features
+            )
+            self.emit("linear", "add_rows", at, columns, bias + self.gradients)
+            self.emit("linear", "turn", weight, columns, columns, self.turned)
+            self.multiply((at, columns, 1), (self.turned, columns, layer.out_features), self.zeros, room, ALL)
+            for number, (activation, x, y) in reversed(list(enumerate(chain))):
+                joins = first and number == 0
+                target = (self.stream, columns, self.stream) if joins else (self.zeros, 0, room)
+                activation.backward(x, y, room, *target)
+            return room
+
+        return step
+
+    def last_activation(self, activation: Activation, hidden: int, backward: list[Callable[[], None]]) -> int:
+        """An activation before the last layer; where its result is."""
+        out = self.rows()
+        activation.forward(hidden, out)
+        backward.append(lambda: activation.backward(hidden, out, self.stream, self.zeros, 0, self.stream))
+        return out
+
+    def last(self, layer: ReplicaLinear, hidden: int, loss: LossReading) -> None:
+        """The last layer, the loss, and the gradients of both."""
+        weight, bias, columns, outputs = (
+            self.place_of(layer.weight),
+            self.place_of(layer.bias),
+            self.width,
+            self.outputs,
+        )
+        prediction, slope, shares = (self.room.take_apart(self.batch_size * outputs) for _ in range(3))
+        self.emit("linear", "multiply_last", hidden, weight, columns, outputs, bias, prediction)
+        numbers = (prediction, self.y, self.shares, slope, outputs, shares)
+        self.emit("loss", loss.name, *numbers, choices=loss.choices, maker=loss.maker)
+        self.multiply((slope, 1, outputs), (hidden, columns, ALL), self.zeros, weight + self.gradients, outputs)
+        self.emit("linear", "add_last_rows", slope, outputs, bias + self.gradients)
+        self.multiply((slope, outputs, 1), (weight, columns, outputs), self.zeros, self.stream, ALL)
+
+    def multiply(
+        self,
+        left: tuple[int, int, int],
+        right: tuple[int, int, int],
+        first: int,
+        out: int,
+        rows: int,
+        other: tuple[int, int, int] | None = None,
+    ) -> None:
+        """out = first + left right + other; left is (place, stride of rows, stride of columns), right (place, stride of
+        rows, rows), other (place, stride of rows, 1 where all is halved).
+        """
+        plus = (self.zeros, 0, 0) if other is None else other
+        numbers = (*left, *right, first, *plus, out, rows, self.width)
+        self.emit("linear", "multiply", *numbers, choices=(int(self.code.tall),), maker="product_programs")
+
+    def emit_optimizer(self, stepper: Stepper) -> None:
+        """One operation for each run of parameters of one group."""
+        for start, stop, group in stepper.runs(self.slots):
+            memories = [start + place for place in (*self.memories, 0, 0)[:2]]
+            self.emit("optimizer", stepper.name, start, start + self.gradients, *memories, stop - start, group)
+
+    def records(self) -> torch.Tensor:
+        """The operations as the compiled loop reads them: (operation, RECORD_LENGTH)."""
+        from chebact.training.fused.ops.jit import RECORD_LENGTH  # which needs Numba
+
+        rows: Sequence[Sequence[int]] = [(*each, *[0] * (RECORD_LENGTH - len(each))) for each in self.operations]
+        return torch.tensor(rows, dtype=torch.int64)

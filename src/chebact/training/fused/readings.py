@@ -1,0 +1,96 @@
+"""What the fused trainer reads off a loss and off torch's optimizers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from torch.optim import SGD, Adam, AdamW, Optimizer
+
+from chebact.training.fused.packing import Slot
+from chebact.training.losses import Loss, absolute_error, cross_entropy, huber_error, squared_error
+
+__all__ = ["LossReading", "Stepper", "read_loss", "why_not_optimizer"]
+
+DISTANCES: dict[Any, int] = {absolute_error: 0, squared_error: 1, huber_error: 2}
+
+
+@dataclass(frozen=True)
+class LossReading:
+    """The operation of a loss, and what it is compiled with."""
+
+    name: str
+    maker: str
+    choices: tuple[int | float, ...]
+
+    def targets(self, outputs: int) -> int:
+        """How many columns the target has."""
+        return 1 if self.name == "cross_entropy" else outputs
+
+
+def read_loss(loss: Loss) -> LossReading | None:
+    """What the fused trainer computes for a loss, or None where it does not know it.
+
+    >>> read_loss(partial(huber_error, delta=0.5)).choices
+    (2, 0.5)
+    """
+    if loss is cross_entropy:
+        return LossReading("cross_entropy", "class_programs", ())
+    if isinstance(loss, partial) and loss.func is huber_error and not loss.args and set(loss.keywords) <= {"delta"}:
+        return LossReading("distance", "programs", (2, float(loss.keywords.get("delta", 1.0))))
+    kind = DISTANCES.get(loss)
+    return None if kind is None else LossReading("distance", "programs", (kind, 1.0))
+
+
+def why_not_optimizer(optimizer: Optimizer) -> str | None:
+    """Why the fused trainer cannot step as this optimizer does, or None."""
+    if type(optimizer) not in (SGD, Adam, AdamW):
+        return f"it steps as SGD, Adam and AdamW do, and not as {type(optimizer).__name__}"
+    if optimizer.state:
+        return "the optimizer has been used before"
+    for group in optimizer.param_groups:
+        for name in ("maximize", "amsgrad", "differentiable", "capturable", "dampening"):
+            if group.get(name):
+                return f"it does not know {name}={group[name]}"
+        if not isinstance(group["lr"], float | int):
+            return "the step size must be a plain number, and here it is a tensor"
+        if not group.get("eps", 1.0) > 0:
+            return f"eps must be positive, and here it is {group['eps']}"
+    return None
+
+
+class Stepper:
+    """A torch optimizer as the compiled code sees it."""
+
+    def __init__(self, optimizer: Optimizer) -> None:
+        self.optimizer = optimizer
+        self.name = "sgd" if type(optimizer) is SGD else "adam"
+        self.memories = 1 if self.name == "sgd" else 2
+
+    def rates(self) -> list[float]:
+        """The numbers of the next step, a row of 8 for each group (see ops/optimizer.py)."""
+        return [number for group in self.optimizer.param_groups for number in (self.row(group) + [0.0] * 8)[:8]]
+
+    def row(self, group: dict[str, Any]) -> list[float]:
+        """The numbers of one group."""
+        if self.name == "sgd":
+            return [group["lr"], group["weight_decay"], group["momentum"], float(group["nesterov"])]
+        decoupled = float(type(self.optimizer) is AdamW or group.get("decoupled_weight_decay", False))
+        return [group["lr"], group["weight_decay"], *group["betas"], group["eps"], decoupled]
+
+    def runs(self, slots: list[Slot]) -> Iterator[tuple[int, int, int]]:
+        """Start, stop and group of parameters that lie side by side and are in one group of the optimizer."""
+        groups = {id(each): n for n, group in enumerate(self.optimizer.param_groups) for each in group["params"]}
+        run: tuple[int, int, int] | None = None
+        for slot in sorted(slots, key=lambda slot: slot.place):
+            number = groups.get(id(slot.parameter)) if slot.parameter.requires_grad else None
+            stop = slot.place + slot.rows * slot.columns
+            if run is not None and run[2] != number:
+                yield run
+                run = None
+            if number is not None:
+                run = (slot.place if run is None else run[0], stop, number)
+        if run is not None:
+            yield run

@@ -1,0 +1,146 @@
+"""Trains the replicas of a network by the compiled operations, a portion of the steps at a time.
+
+A portion takes a fraction of a second: between two of them an interrupt is heard. A team of threads is started once for
+each portion, and a thread works on one replica after the other.
+"""
+
+from __future__ import annotations
+
+import time
+from array import array
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor
+
+from chebact.kernels.cpu.registers import has_many_registers, native_lanes
+from chebact.kernels.cpu.threads import Program, available_threads
+from chebact.networks.residual_mlp import ResidualMLP
+from chebact.training.fused.code import Code
+from chebact.training.fused.future import Future
+from chebact.training.fused.packing import pack, unpack_
+from chebact.training.fused.plan import Plan
+from chebact.training.fused.readings import Stepper, read_loss
+from chebact.training.task import Task
+
+__all__ = ["Trainer"]
+
+PORTION = 0.2  # seconds
+FIRST_PORTION = 2e6  # numbers of parameters times points times replicas: some milliseconds
+MOST_ORDER = 1 << 22  # numbers of the order of the data that are drawn ahead
+
+
+class Trainer:
+    """One training that `why_not` has nothing against: its memory, and the compiled code."""
+
+    def __init__(self, task: Task) -> None:
+        network, loss, counts = task.network, read_loss(task.loss), task.counts()
+        assert isinstance(network, ResidualMLP)
+        assert loss is not None
+        self.task, self.counts, replicas, dtype = task, counts, len(counts), task.x.dtype
+        code = Code(dtype == torch.float64, native_lanes() * 4 // dtype.itemsize, has_many_registers())
+        stepper = Stepper(task.optimizer)
+        self.plan = Plan(network, task.batch_size, loss, stepper, code)
+        self.program = Program(code.function("driver", "train"))
+        self.state = pack(self.plan.slots, self.plan.state_length)
+        self.steps = -(-max(counts) // task.batch_size)
+        self.future = Future(task.order, counts, self.steps, stepper, task.scheduler, task.by_step)
+        self.threads = min(available_threads(), replicas)
+        self.arenas = torch.zeros(self.threads, self.plan.room.length, dtype=dtype)
+        self.records, self.points = self.plan.records(), torch.tensor(counts)
+        self.steps_made = torch.zeros(replicas, dtype=torch.int64)
+        self.sums = torch.zeros(task.epochs, replicas, dtype=torch.float64)
+        self.losses = torch.full((task.epochs, replicas), torch.nan, dtype=dtype)
+        weights = torch.empty(0) if task.weights is None else task.weights
+        self.x, self.y, self.weights = (laid_out(each, dtype) for each in (task.x, task.y, weights))
+        self.divisor = self.points.double() if task.weights is None else summed_weights(task.weights, counts)
+
+    def run(self, on_epoch: Callable[[int, Tensor], None] | None) -> Tensor:
+        """Train in place; the mean losses (epoch, replica), NaN from where the last replica was lost.
+
+        However it ends, the network has the parameters that were reached.
+        """
+        try:
+            self.run_portions(on_epoch)
+        finally:
+            unpack_(self.plan.slots, self.state)
+        return self.losses
+
+    def run_portions(self, on_epoch: Callable[[int, Tensor], None] | None) -> None:
+        """All portions. With `on_epoch` none goes beyond an epoch, and the network has its parameters when called."""
+        work = self.plan.parameters * self.task.batch_size * len(self.counts)
+        at, portion, last = 0, max(1, int(FIRST_PORTION / work)), self.steps * self.task.epochs
+        while at < last:
+            stop = min(at + portion, last)
+            if on_epoch is not None:
+                stop = min(stop, (at // self.steps + 1) * self.steps)
+            start = time.perf_counter()
+            self.call(at, stop)
+            seconds = max(time.perf_counter() - start, 1e-6)
+            portion = self.limited(min(4 * portion, max(1, int((stop - at) * PORTION / seconds))))
+            for epoch in range(at // self.steps, stop // self.steps):
+                if not self.finish_epoch(epoch, on_epoch):
+                    return
+            at = stop
+
+    def limited(self, steps: int) -> int:
+        """So many steps that the orders of their epochs fit into memory."""
+        epochs = max(1, MOST_ORDER // (len(self.counts) * max(self.counts)))
+        return min(steps, epochs * self.steps)
+
+    def finish_epoch(self, epoch: int, on_epoch: Callable[[int, Tensor], None] | None) -> bool:
+        """Note the losses of an epoch; whether any replica is still finite."""
+        self.losses[epoch] = self.sums[epoch] / self.divisor
+        if on_epoch is not None:
+            unpack_(self.plan.slots, self.state)
+            on_epoch(epoch, self.losses[epoch])
+        return bool(self.losses[epoch].isfinite().any())
+
+    def call(self, start: int, stop: int) -> None:
+        """The steps from `start` up to `stop`, counted over all epochs."""
+        first, last = start // self.steps, (stop - 1) // self.steps + 1
+        orders, rates = self.future.draw(first, last)
+        own = rates.flatten(0, 1)[start - first * self.steps : stop - first * self.steps].contiguous()
+        block = self.block(start, stop, first, orders, own)
+        self.program.run(block.buffer_info()[0], self.threads)
+
+    def block(self, start: int, stop: int, first_epoch: int, orders: Tensor, rates: Tensor) -> array[int]:
+        """The integers of a call, and behind them the counters and the context of every worker."""
+        from chebact.training.fused.ops import driver as d
+        from chebact.training.fused.ops.jit import CONTEXT_LENGTH
+
+        block = array("q", [0]) * (d.LENGTH + 2 + self.threads * CONTEXT_LENGTH)
+        plan, (x, y, weights) = self.plan, (self.x, self.y, self.weights)
+        numbers = {
+            d.COUNTERS: block.buffer_info()[0] + 8 * d.LENGTH, d.REPLICAS: len(self.counts),
+            d.FIRST_STEP: start, d.LAST_STEP: stop, d.STEPS_PER_EPOCH: self.steps, d.FIRST_EPOCH: first_epoch,
+            d.BATCH: self.task.batch_size, d.POINTS: self.points.data_ptr(),
+            d.ORDER: orders.data_ptr(), d.ORDER_ROW: orders.shape[2],
+            d.X: x.data_ptr(), d.X_REPLICA: stride(x), d.FEATURES: plan.features, d.X_PLACE: plan.x,
+            d.Y: y.data_ptr(), d.Y_REPLICA: stride(y), d.TARGETS: y.shape[-1], d.Y_PLACE: plan.y,
+            d.WEIGHTS: weights.data_ptr(), d.WEIGHTS_REPLICA: stride(weights), d.SHARES_PLACE: plan.shares,
+            d.STATE: self.state.data_ptr(), d.STATE_LENGTH: plan.state_length,
+            d.ARENAS: self.arenas.data_ptr(), d.ARENA_LENGTH: plan.room.length,
+            d.OPERATIONS: self.records.data_ptr(), d.OPERATION_COUNT: len(self.records),
+            d.ALL_RATES: rates.data_ptr(), d.RATES_ROW: rates.shape[1],
+            d.LOSSES: self.sums.data_ptr(), d.STEPS_MADE: self.steps_made.data_ptr(),
+        }  # fmt: skip
+        for place, number in numbers.items():
+            block[place] = number
+        return block
+
+
+def laid_out(data: Tensor, dtype: torch.dtype) -> Tensor:
+    """The numbers in that type, without gaps; (1, ...) where all replicas share them."""
+    shared = data.ndim > 1 and data.stride(0) == 0
+    return (data[:1] if shared else data).detach().to(dtype).contiguous()
+
+
+def stride(data: Tensor) -> int:
+    """How far one replica's numbers are from the next one's: 0 where they are shared."""
+    return 0 if data.shape[0] < 2 else data[0].numel()
+
+
+def summed_weights(weights: Tensor, points: Sequence[int]) -> Tensor:
+    """The weights of each replica's own points, added up: (replica,)."""
+    return torch.stack([own[:count].double().sum() for own, count in zip(weights, points, strict=True)])

@@ -1,0 +1,41 @@
+"""What a trainer of replicas is asked to do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.optim import Optimizer
+from torch.optim.lr_scheduler import LRScheduler
+
+from chebact.training.losses import Loss
+
+__all__ = ["Task"]
+
+
+@dataclass(frozen=True)
+class Task:
+    """x (replica, rows, features), y (replica, rows, targets), perhaps weights (replica, rows); of these rows the
+    first `points` (replica,) are a replica's own, or all where that is None; one generator per replica for their order.
+    The scheduler is stepped after every step (`by_step`) or after every epoch.
+    """
+
+    network: nn.Module
+    x: Tensor
+    y: Tensor
+    weights: Tensor | None
+    points: Tensor | None
+    order: Sequence[torch.Generator]
+    epochs: int
+    batch_size: int
+    loss: Loss
+    optimizer: Optimizer
+    scheduler: LRScheduler
+    by_step: bool
+
+    def counts(self) -> list[int]:
+        """The points of each replica."""
+        rows = self.x.shape[1]
+        return [rows] * len(self.order) if self.points is None else [int(count) for count in self.points]
