@@ -35,7 +35,7 @@ ROOT = Path(__file__).resolve().parent
 VENV = ROOT / ".venv"
 PEERS_VENV = ROOT / ".venv-peers"
 EXTRAS = "lab,dask,onnx,test"
-OLDEST_TORCH = (2, 10)
+OLDEST_TORCH = (2, 6)
 PEERS = ("torchortho==0.1.2", "deepsplines==1.0.0", "rational-activations==0.2.0", "torchcurves==0.3.3")
 SETUP_VERSION = "1"  # raise it when the steps below change, and every environment is brought up to date
 LINES_SHOWN = 12
@@ -136,7 +136,7 @@ def clean(arguments: list[str]) -> int:
     refuse([word for word in arguments if word != "--all"], "clean")
     for name in (".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis", "build", "dist"):
         shutil.rmtree(ROOT / name, ignore_errors=True)
-    for folder in ("src", "tests", "benchmarks", "examples"):
+    for folder in ("src", "tests", "benchmarks", "docs"):
         for cache in list((ROOT / folder).rglob("__pycache__")):
             shutil.rmtree(cache, ignore_errors=True)
     if "--all" in arguments:

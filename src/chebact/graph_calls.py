@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from chebact.compiled import basis_named, evaluate, in_plain_torch
-from chebact.torch_modes import transforms_active
+from chebact.torch_modes import is_exporting, outside_graphs, transforms_active
 
 __all__ = ["call_in_graph", "learn_channels"]
 
@@ -23,9 +23,7 @@ class Lazy(Protocol):
         """Take the number of channels from the first x."""
 
 
-@torch.compiler.disable(  # type: ignore[no-untyped-call, untyped-decorator]
-    reason="the width comes with the first call: call chebact.materialize(model, example) before torch.compile"
-)
+@outside_graphs("the width comes with the first call: call chebact.materialize(model, example) before torch.compile")
 def learn_channels(module: Lazy, x: Tensor) -> None:
     """Let a lazy module see its first input outside of the graph."""
     module.learn_channels(x)
@@ -48,7 +46,7 @@ def call_in_graph(
     They look into this when the graph is lowered, not before: so it may ask torch what is under way. The formula serves
     exports, and transforms of torch.func, for which an operator has no rules; and who asks for it by `by_formula`.
     """
-    if by_formula or torch.compiler.is_exporting() or transforms_active():
+    if by_formula or is_exporting() or transforms_active():
         basis = basis_named(values, kind, nodes, left, right)
         return in_plain_torch(x, values, basis, channel_dim, replicated)
     result: Tensor = evaluate(x, values, kind, nodes, left, right, channel_dim, replicated)

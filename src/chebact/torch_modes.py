@@ -5,8 +5,10 @@ A release of torch may change these names. `PRIVATE_NAMES` says what each is for
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -27,13 +29,17 @@ __all__ = [
     "has_hooks",
     "in_forward_mode",
     "is_batched",
+    "is_exporting",
     "is_zero_tensor",
     "optimizer_has_hooks",
+    "outside_graphs",
     "rename_parameter",
     "stored_parameter",
     "tensor_has_hooks",
     "transforms_active",
 ]
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 OWN_TYPES = (Tensor, nn.Parameter)
 
@@ -55,7 +61,10 @@ PRIVATE_NAMES = {
     "Module._forward_pre_hooks": "the same",
     "Module._backward_hooks": "the same",
     "Module._backward_pre_hooks": "the same",
-    "torch.nn.modules.module._has_any_global_hook": "the fused trainer would pass by hooks on all modules",
+    "torch.nn.modules.module._global_forward_pre_hooks": "the fused trainer would pass by hooks on all modules",
+    "torch.nn.modules.module._global_forward_hooks": "the same",
+    "torch.nn.modules.module._global_backward_pre_hooks": "the same",
+    "torch.nn.modules.module._global_backward_hooks": "the same",
     "Tensor._backward_hooks": "the fused trainer would pass by a hook on a parameter",
     "Tensor._post_accumulate_grad_hooks": "the same",
     "Optimizer._optimizer_step_pre_hooks": "the fused trainer would pass by a hook on an optimizer",
@@ -72,6 +81,9 @@ is_batched = torch._C._functorch.is_legacy_batchedtensor
 """Whether a tensor is one that gradcheck's older vmap hands on, which has no memory of its own."""
 
 _is_compiling = torch.compiler.is_compiling
+is_exporting: Callable[[], bool] = getattr(torch.compiler, "is_exporting", torch.compiler.is_compiling)
+"""Whether torch.export calls this; torch 2.6 has one flag for that and for what Dynamo itself looks into."""
+
 _tracing_state = torch._C._get_tracing_state
 _key_included = torch._C._dispatch_tls_is_dispatch_key_included
 _count_modes = torch._C._len_torch_dispatch_stack
@@ -124,6 +136,12 @@ def _beyond_functions() -> bool:
     return TransformType.Functionalize in under_way or under_way.count(TransformType.Jvp) > 1
 
 
+def outside_graphs(reason: str) -> Callable[[F], F]:
+    """A decorator: torch.compile calls the function and does not look into it. torch 2.6 takes no reason to show."""
+    disable: Callable[..., Callable[[F], F]] = torch.compiler.disable
+    return disable(reason=reason) if "reason" in inspect.signature(disable).parameters else disable()
+
+
 def is_zero_tensor(tensor: Tensor) -> bool:
     """Whether a tensor is torch's short form of zeros, which has no memory."""
     return tensor._is_zerotensor()
@@ -149,7 +167,12 @@ def has_hooks(module: nn.Module) -> bool:
 
 def has_global_hooks() -> bool:
     """Whether somebody wants to be called when any module is."""
-    return bool(_modules._has_any_global_hook())  # type: ignore[no-untyped-call]
+    return bool(
+        _modules._global_forward_pre_hooks
+        or _modules._global_forward_hooks
+        or _modules._global_backward_pre_hooks
+        or _modules._global_backward_hooks
+    )
 
 
 def tensor_has_hooks(tensor: Tensor) -> bool:

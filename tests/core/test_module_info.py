@@ -76,7 +76,7 @@ def inputs_of(cls, module_info, device, dtype, requires_grad, training, **kwargs
 
 
 def entry(cls):
-    return ModuleInfo(cls, module_inputs_func=partial(inputs_of, cls), dtypes=REAL, gradcheck_fast_mode=True)
+    return ModuleInfo(cls, module_inputs_func=partial(inputs_of, cls), dtypes=REAL)
 
 
 PUBLIC = [
@@ -202,7 +202,7 @@ class TestModules(TestCase):
                 own = dict(zip(names, parameters, strict=True))
                 return torch.func.functional_call(module, own, (place,))
 
-            self.assertTrue(check(call, (x, *tensors), fast_mode=module_info.gradcheck_fast_mode))
+            self.assertTrue(check(call, (x, *tensors), fast_mode=True))
 
     @modules(MODULES, allowed_dtypes=[torch.float64])
     def test_grad(self, device, dtype, module_info, training):

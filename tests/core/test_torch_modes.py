@@ -68,6 +68,8 @@ def test_the_installed_torch_has_the_name(name):
         assert hasattr(torch.optim.SGD([X.clone().requires_grad_()], lr=0.1), name.partition(".")[2])
     elif name.startswith("Tensor."):
         assert hasattr(X, name.partition(".")[2])
+    elif name.startswith("Optimizer."):
+        assert hasattr(torch.optim.SGD([nn.Parameter(X)], lr=0.1), name.partition(".")[2])
     else:
         home, _, own = name.rpartition(".")
         parts, found = home.split("."), torch

@@ -1,6 +1,7 @@
 """torch.func inside torch.compile, lazy modules, strict export, torch.fx, and distributed tensors."""
 
 import copy
+import inspect
 import os
 import pickle
 
@@ -63,11 +64,14 @@ def test_a_lazy_model_may_be_compiled_before_its_first_call(kind, choices):
 
 @pytest.mark.parametrize("strict", [False, True])
 def test_a_lazy_model_that_is_exported_says_to_call_it_first(strict):
+    if strict and "reason" not in inspect.signature(torch.compiler.disable).parameters:
+        pytest.skip("torch.compiler.disable shows a reason since torch 2.8; before, the error names learn_channels")
     model = nn.Sequential(nn.Linear(8, 6), ChebyshevLagrange())
     with pytest.raises(Exception, match=r"chebact\.materialize|uninitialized parameter"):
         torch.export.export(model, (torch.randn(3, 8),), strict=strict)
 
 
+@pytest.mark.filterwarnings("ignore:.*get_attr")  # torch 2.6, of its own graph
 @pytest.mark.parametrize("module", [ChebyshevLagrange(4, init="gelu"), ChebyshevLagrange(4, degree=6, groups=2)])
 def test_strict_export_gives_the_eager_numbers_and_gradients(module):
     program = torch.export.export(nn.Sequential(module), (X,), strict=True).module()
@@ -92,6 +96,7 @@ def test_symbolic_trace_keeps_the_activation_as_one_call(module):
         torch.fx.symbolic_trace(ChebyshevLagrange(4))
 
 
+@pytest.mark.filterwarnings("ignore:DTensor random operators")  # torch 2.6, at the first distributed tensor on a CPU
 def test_distributed_tensors_get_one_sentence(monkeypatch, tmp_path):
     distributed = pytest.importorskip("torch.distributed")
     if not distributed.is_available():

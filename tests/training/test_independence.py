@@ -36,7 +36,7 @@ def clipped(parameters):
 
 COUPLED = {
     "Adafactor": partial(torch.optim.Adafactor, lr=0.1),
-    "Muon": partial(torch.optim.Muon, lr=0.1),
+    "Muon": lambda parameters: torch.optim.Muon(parameters, lr=0.1),
     "LBFGS": partial(torch.optim.LBFGS, lr=0.1),
     "clipping": clipped,
 }
@@ -45,6 +45,8 @@ APART = [getattr(torch.optim, name) for name in ("SGD", "Adam", "AdamW", "RMSpro
 
 @pytest.mark.parametrize("name", COUPLED)
 def test_optimizers_that_couple_replicas_are_refused_and_the_network_is_left_alone(name):
+    if name == "Muon" and not hasattr(torch.optim, "Muon"):
+        pytest.skip("torch.optim.Muon came with torch 2.9")
     network = Flat()
     before = network.slope.detach().clone()
     with pytest.raises(ValueError, match="optimizer must"):
