@@ -209,7 +209,7 @@ def share_outside(model: nn.Module, data: Any, *, points: int = 2048, seed: int 
     is the mean over the activations, each weighted by its channels; activations that were not reached are left out.
 
     >>> from chebact import ChebyshevLagrange
-    >>> model = nn.Sequential(ChebyshevLagrange(2), ChebyshevLagrange(2, init="gelu"))
+    >>> model = nn.Sequential(ChebyshevLagrange(2, init="zeros"), ChebyshevLagrange(2))
     >>> share = share_outside(model, torch.tensor([[0.5, 2.0], [-3.0, 0.0]]))
     >>> share.total, share.by_activation
     (0.25, {'0': 0.5, '1': 0.0})
