@@ -117,13 +117,13 @@ def train_replicas_(
     check_sizes(x, y, epochs, batch_size)
     check_choices(schedule_by, trainer)
     check_network(network, replicas)
-    if not isinstance(optimizer, Sgd | AdamW):
-        check_optimizer(optimizer, network, replicas)
     counts = None if points is None else check_points(points, replicas, x.shape[1])
     importance = None if weights is None else check_weights(weights, x, counts)
     if counts is None and importance is not None:
         counts = torch.full((replicas,), x.shape[1])
     stepper = make_optimizer(optimizer, network)
+    if not fused.steps_elementwise(stepper):
+        check_optimizer(lambda parameters: make_optimizer(optimizer, network), network, replicas)
     steps = -(-(x.shape[1] if counts is None else int(counts.max())) // batch_size)
     scheduler = schedule(stepper, epochs * (1 if schedule_by == "epoch" else steps))
     by_step = schedule_by == "step"
