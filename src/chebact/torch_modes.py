@@ -61,7 +61,10 @@ PRIVATE_NAMES = {
     "Module._forward_pre_hooks": "the same",
     "Module._backward_hooks": "the same",
     "Module._backward_pre_hooks": "the same",
-    "torch.nn.modules.module._has_any_global_hook": "the fused trainer would pass by hooks on all modules",
+    "torch.nn.modules.module._global_forward_pre_hooks": "the fused trainer would pass by hooks on all modules",
+    "torch.nn.modules.module._global_forward_hooks": "the same",
+    "torch.nn.modules.module._global_backward_pre_hooks": "the same",
+    "torch.nn.modules.module._global_backward_hooks": "the same",
     "Tensor._backward_hooks": "the fused trainer would pass by a hook on a parameter",
     "Tensor._post_accumulate_grad_hooks": "the same",
     "Optimizer._optimizer_step_pre_hooks": "the fused trainer would pass by a hook on an optimizer",
@@ -164,7 +167,12 @@ def has_hooks(module: nn.Module) -> bool:
 
 def has_global_hooks() -> bool:
     """Whether somebody wants to be called when any module is."""
-    return bool(_modules._has_any_global_hook())  # type: ignore[no-untyped-call]
+    return bool(
+        _modules._global_forward_pre_hooks
+        or _modules._global_forward_hooks
+        or _modules._global_backward_pre_hooks
+        or _modules._global_backward_hooks
+    )
 
 
 def tensor_has_hooks(tensor: Tensor) -> bool:

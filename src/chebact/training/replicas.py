@@ -86,7 +86,7 @@ def train_replicas_(
 
     `network` maps (replica, batch, features) to (replica, batch, outputs). `x` is (points, features) when all
     replicas learn from the same data or (replica, points, features) when each has its own; `y` likewise. `order`
-    holds one seed or generator per replica (`range(4)` for four): each shuffles its own data anew every epoch. `loss`
+    holds one seed or generator per replica (`range(4)` for four): each shuffles its own data every epoch. `loss`
     gives one number per replica, or
     one a point (replica, batch), whose mean over a replica's points counts. The last batch of an epoch is smaller when
     the points do not divide. `on_epoch(epoch, losses)` is called after each epoch with the (replica,) mean losses; an
