@@ -136,7 +136,7 @@ def clean(arguments: list[str]) -> int:
     refuse([word for word in arguments if word != "--all"], "clean")
     for name in (".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis", "build", "dist"):
         shutil.rmtree(ROOT / name, ignore_errors=True)
-    for folder in ("src", "tests", "benchmarks", "examples"):
+    for folder in ("src", "tests", "benchmarks", "docs"):
         for cache in list((ROOT / folder).rglob("__pycache__")):
             shutil.rmtree(cache, ignore_errors=True)
     if "--all" in arguments:

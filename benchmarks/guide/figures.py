@@ -14,7 +14,7 @@ from settings import Model, chebact
 from tasks import regression, ripple
 
 from chebact.functional import chebyshev_lagrange
-from chebact.lab.page.theme import DARK, LIGHT, as_file, sheet
+from chebact.lab.page.theme import DARK, LIGHT, as_file, grid
 
 GRID = torch.linspace(-1.2, 1.2, 241)
 
@@ -28,7 +28,7 @@ def init_picture(outcomes: Outcomes) -> Figure:
         Model("relu"): ("other", "ReLU", "s"),
         Model("gelu"): ("second", "GELU", "s"),
     }
-    with sheet(760, 300, 1, 2) as (figure, ((plain, residual),)):
+    with grid(760, 300, 1, 2) as (figure, ((plain, residual),)):
         figure.subplots_adjust(0.075, 0.17, 0.985, 0.88, wspace=0.14)
         for axes, network in ((plain, "plain"), (residual, "residual")):
             cells = cells_of(outcomes, "init", network=network, optimizer="adam")
@@ -56,7 +56,7 @@ def finish(axes: Axes, title: str, label: str, ticks: list[float]) -> None:
 
 def choices_picture(outcomes: Outcomes) -> Figure:
     """Error against the degree, and against the multiple of the heights' step size."""
-    with sheet(760, 300, 1, 2) as (figure, ((left, right),)):
+    with grid(760, 300, 1, 2) as (figure, ((left, right),)):
         figure.subplots_adjust(0.075, 0.17, 0.985, 0.88, wspace=0.16)
         for cell, colour in zip(cells_of(outcomes, "degree"), ("learned", "other", "second"), strict=True):
             rows = outcomes[cell]
@@ -82,13 +82,13 @@ def beside_picture(outcomes: Outcomes) -> Figure:
     (cell,) = cells_of(outcomes, "beside")
     x, y = regression(cell).train
     titles = {"relu": "ReLU", "tanh": "tanh", "chebact": "CL-extrapolate"}
-    with sheet(920, 440, 2, 3) as (figure, grid):
+    with grid(920, 440, 2, 3) as (figure, panels):
         figure.subplots_adjust(0.04, 0.07, 0.985, 0.93, wspace=0.14, hspace=0.42)
         for column, (model, of) in enumerate(outcomes[cell].items()):
             colour = LIGHT["learned" if model.learned else "other"]
             one = chosen(of)
             seed = sorted(range(len(one.test)), key=lambda seed: one.test[seed] or 9)[len(one.test) // 2]
-            fit, shapes = grid[0][column], grid[1][column]
+            fit, shapes = panels[0][column], panels[1][column]
             fit.plot(x.flatten(), y.flatten(), "o", color=LIGHT["faint"], ms=3, mew=0, label="100 noisy points")
             fit.plot(GRID, ripple(GRID), color=LIGHT["ink"], lw=1, ls=(0, (4, 3)), label="the function")
             fit.plot(GRID, one.result["curve"][seed], color=colour, label="the network")

@@ -1,4 +1,4 @@
-"""Learned polynomial activations for PyTorch: heights at Chebyshev nodes a channel, straight lines outside.
+"""Learned polynomial activations for PyTorch: heights at Chebyshev nodes per channel, straight lines outside.
 
 >>> import torch
 >>> layer = torch.nn.Sequential(torch.nn.Linear(3, 32), ChebyshevLagrange(32), torch.nn.Linear(32, 1))

@@ -26,10 +26,10 @@ class ChebyshevLagrange(LearnedActivation):
     """A polynomial per channel, learned by its heights at fixed nodes, with straight tails outside the interval.
 
     Args:
-        channels: size of the channel axis; None takes it from the first x.
+        channels: size of the channel axis; None infers it from the first x.
         degree: of the polynomial; degree + 1 heights per channel are learned.
-        tails: "extrapolate" (the end's slope goes on), "regression" (the slope of the `regression_nodes` nodes at that
-            end) or "none" (the polynomial itself goes on).
+        tails: "extrapolate" (a line with the slope at the end), "regression" (a line with the slope of the
+            `regression_nodes` nodes at that end) or "none" (the polynomial everywhere).
         init: the name of a function or a function, whose heights at the nodes they start at; or the heights themselves,
             (degree + 1,) for all channels or (channel, degree + 1), from the right end to the left.
         groups: 1 shares one shape between all channels, g has one shape for each of g groups of neighbouring channels.
@@ -82,7 +82,7 @@ class ChebyshevLagrange(LearnedActivation):
 
     @property
     def tails(self) -> Tails:
-        """What goes on outside the interval."""
+        """The kind of curve outside the interval."""
         return tails_of(self.basis.tails)
 
     def reset_parameters(self) -> None:
@@ -180,7 +180,7 @@ class ChebyshevLagrange(LearnedActivation):
 
 
 class WeightedChebyshev(LearnedActivation):
-    """sum_k w_k T_k(x) per channel, with learned weights that start at zero and no squashing: (N, C, *) as it came.
+    """sum_k w_k T_k(x) per channel, with learned weights that start at zero and no squashing: (N, C, *) -> (N, C, *).
 
     >>> WeightedChebyshev(3)(torch.ones(2, 3)).shape
     torch.Size([2, 3])

@@ -181,7 +181,6 @@ def check_tensors(x: Any, heights: Any, name: str) -> None:
         and not heights.is_nested
         and heights.dim() in (2, 3)
         and heights.shape[-1] > 1
-        and heights.shape[-2] > 0
     ):
         return
     for label, tensor in (("x", x), (name, heights)):
@@ -191,10 +190,10 @@ def check_tensors(x: Any, heights: Any, name: str) -> None:
             f"x and {name} must be on one device, got x on {x.device} and {name} on {heights.device}; move one of them "
             "with .to(device)"
         )
-    if heights.dim() not in (2, 3) or heights.shape[-1] < 2 or heights.shape[-2] < 1:
+    if heights.dim() not in (2, 3) or heights.shape[-1] < 2:
         raise ValueError(
-            f"{name} must be (channel, degree + 1) or (replica, channel, degree + 1) with a degree and a channel of at "
-            f"least 1, got shape {tuple(heights.shape)}"
+            f"{name} must be (channel, degree + 1) or (replica, channel, degree + 1) with a degree of at least 1, got "
+            f"shape {tuple(heights.shape)}"
         )
 
 

@@ -57,7 +57,7 @@ class InputSample:
         return joined if joined.dtype == torch.float64 else joined.float()
 
     def outside(self, interval: Interval = (-1.0, 1.0)) -> Tensor:
-        """The share of the sample outside an interval, a channel: (channel,) or (replica, channel)."""
+        """The share of the sample outside an interval, per channel: (channel,) or (replica, channel)."""
         left, right = interval_of(interval)
         points = self.points
         return ((points < left) | (points > right)).to(points.dtype).mean(dim=-2)
@@ -111,7 +111,7 @@ def record_inputs(
         model: what is run inside the block. Its names of the modules are the keys.
         modules: kinds of modules to record; the learned activations unless others are named, such as `(nn.ReLU,)`.
             The channel axis of those is 1.
-        points: bound on the kept inputs of a channel.
+        points: bound on the kept inputs per channel.
         seed: of the choice; torch's own generators are left alone.
 
     >>> model = nn.Sequential(nn.Linear(8, 4), nn.ReLU())
@@ -209,7 +209,7 @@ def share_outside(model: nn.Module, data: Any, *, points: int = 2048, seed: int 
     is the mean over the activations, each weighted by its channels; activations that were not reached are left out.
 
     >>> from chebact import ChebyshevLagrange
-    >>> model = nn.Sequential(ChebyshevLagrange(2), ChebyshevLagrange(2, init="gelu"))
+    >>> model = nn.Sequential(ChebyshevLagrange(2, init="zeros"), ChebyshevLagrange(2))
     >>> share = share_outside(model, torch.tensor([[0.5, 2.0], [-3.0, 0.0]]))
     >>> share.total, share.by_activation
     (0.25, {'0': 0.5, '1': 0.0})

@@ -69,9 +69,10 @@ def test_sparse_nested_and_masked_tensors_get_one_sentence(tensor, words):
         chebyshev_lagrange(torch.zeros(4, 4), tensor())
 
 
-def test_no_channels_get_a_sentence_not_a_division_by_zero():
-    with pytest.raises(ValueError, match="heights must be"):
-        chebyshev_lagrange(torch.zeros(5, 0), torch.zeros(0, 4))
+def test_no_channels_are_empty_or_a_sentence_not_a_division_by_zero():
+    assert chebyshev_lagrange(torch.zeros(5, 0), torch.zeros(0, 4)).shape == (5, 0)
+    with pytest.raises(ValueError, match="must have 0 channels"):
+        chebyshev_lagrange(torch.zeros(5, 3), torch.zeros(0, 4))
     for module in (ChebyshevLagrange(), ChebyshevLagrange(4), ChebyshevLagrange(4, groups=2)):
         with pytest.raises(ValueError, match="channels"):
             module(torch.zeros(5, 0))

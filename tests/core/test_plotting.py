@@ -122,11 +122,11 @@ def test_plain_modules_have_a_curve_without_nodes(ax, module):
 
 def test_weighted_chebyshev_is_drawn_as_numpy_evaluates_it(ax):
     module = chebact.WeightedChebyshev(2)
-    nn.init.normal_(module.heights)
+    nn.init.normal_(module.weights)
     plot_activation(module, 1, ax=ax)
     x, y = curve(ax).T
     np.testing.assert_allclose(
-        y, np.polynomial.chebyshev.chebval(x, module.heights[1].detach().double().numpy()), atol=1e-7
+        y, np.polynomial.chebyshev.chebval(x, module.weights[1].detach().double().numpy()), atol=1e-7
     )
 
 

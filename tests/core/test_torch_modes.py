@@ -13,7 +13,7 @@ from chebact import torch_modes
 from chebact.torch_modes import PRIVATE_NAMES, Mode, find_mode
 
 SOURCE = Path(__file__).resolve().parents[2] / "src" / "chebact"
-OF_OBJECTS = {name.partition(".")[2] for name in PRIVATE_NAMES if name.startswith(("Module.", "Tensor."))}
+OF_OBJECTS = {name.partition(".")[2] for name in PRIVATE_NAMES if name.startswith(("Module.", "Tensor.", "Optimizer."))}
 X, HEIGHTS = torch.zeros(3, 4), torch.zeros(4, 4)
 
 
@@ -64,6 +64,8 @@ def test_every_private_name_in_use_says_what_it_is_for_and_none_is_left_over():
 def test_the_installed_torch_has_the_name(name):
     if name.startswith("Module."):
         assert hasattr(nn.Module(), name.partition(".")[2])
+    elif name.startswith("Optimizer."):
+        assert hasattr(torch.optim.SGD([X.clone().requires_grad_()], lr=0.1), name.partition(".")[2])
     elif name.startswith("Tensor."):
         assert hasattr(X, name.partition(".")[2])
     elif name.startswith("Optimizer."):

@@ -15,6 +15,7 @@ from chebact.functional import chebyshev_lagrange
 
 HEIGHTS = torch.randn(4, 4, generator=torch.Generator().manual_seed(1))
 X = torch.randn(5, 4, generator=torch.Generator().manual_seed(2))
+STEEP = torch.randn(4, 7, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
 NODES = chebact.nodes(3, dtype=torch.float32).repeat(5, 1)
 
 
@@ -30,6 +31,10 @@ FUNCTIONS = {
     "jvp": (lambda x: torch.func.jvp(lambda a: chebyshev_lagrange(a, HEIGHTS), (x,), (x.cos(),))[1], X),
     "jacrev": (torch.func.jacrev(lambda x: chebyshev_lagrange(x[None], HEIGHTS)), X[0]),
     "hessian": (torch.func.hessian(total), X[0]),
+    "hessian of degree 6": (
+        torch.func.hessian(lambda x: chebyshev_lagrange(x[None], STEEP).square().sum()),
+        X[0].double(),
+    ),
 }
 
 

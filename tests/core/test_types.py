@@ -100,8 +100,8 @@ def test_every_other_type_of_x_raises_type_error_with_its_name(dtype):
 def test_every_other_type_of_values_raises_type_error_with_its_name(dtype):
     values, row = of_type(dtype, 3, 4), of_type(dtype, 4)
     calls = {
+        "heights": (lambda: chebyshev_lagrange(torch.zeros(2, 3), values),),
         "values": (
-            lambda: chebyshev_lagrange(torch.zeros(2, 3), values),
             lambda: chebact.polynomial(torch.zeros(2), row),
             lambda: chebact.values_to_coefficients(values),
             lambda: chebact.end_slopes(values),

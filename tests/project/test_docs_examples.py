@@ -2,10 +2,13 @@
 
 import doctest
 import importlib
+import importlib.util
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
+import torch
 
 import chebact
 from chebact import table
@@ -14,7 +17,6 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "chebact"
 FENCE = re.compile(r"^```python([^\n]*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 NEEDS_OTHERS = {
-    "estimators": "sklearn",
     "plotting": "matplotlib",
     "kernels.gpu": "triton",
     "lab": "cyclopts",
@@ -68,9 +70,71 @@ def test_python_blocks_of_the_document_run_in_order(path, tmp_path, monkeypatch)
     text = path.read_text()
     names = {"__name__": "document"}
     for match in FENCE.finditer(text):
-        if "no-run" not in match[1]:
+        if not {"no-run", "provokes"} & set(match[1].split()):
             line = text.count("\n", 0, match.start()) + 1
             exec(compile("\n" * line + match[2], str(path), "exec"), names)
+
+
+def provoked_messages():
+    """The quoted messages of the FAQ, each with the code below it."""
+    text = (ROOT / "docs" / "faq.md").read_text(encoding="utf-8")
+    return re.findall(r"^> ([^\n]+)\n\n```python provokes\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize(("message", "code"), provoked_messages(), ids=lambda text: text[:30])
+def test_the_faq_quotes_what_the_library_says(message, code):
+    names = {**vars(chebact), "torch": torch}
+    with pytest.raises((ValueError, TypeError, RuntimeError), match=re.escape(message)):
+        exec(code, names)
+
+
+def test_every_message_of_the_faq_has_its_code():
+    assert len(provoked_messages()) == (ROOT / "docs" / "faq.md").read_text(encoding="utf-8").count("\n> ") > 5
+
+
+def test_the_numbers_of_the_readme_are_on_the_pages_that_it_names():
+    rows = [line for line in (ROOT / "README.md").read_text(encoding="utf-8").splitlines() if "](docs/" in line]
+    rows = [line for line in rows if line.startswith("|")]
+    assert 5 <= len(rows) <= 8
+    for row in rows:
+        page = (ROOT / re.search(r"\((docs/\S+?)\)", row)[1]).read_text(encoding="utf-8")
+        measured = re.findall(r"\d+\.\d+(?: ± \d+\.\d+)?", row.partition(") |")[2])
+        assert measured
+        assert [number for number in measured if number not in page] == []
+
+
+def test_the_page_of_the_interface_is_made_from_the_docstrings():
+    page = ROOT / "docs" / "api.md"
+    assert page.read_text(encoding="utf-8") == make_api().page()
+
+
+def make_api():
+    spec = importlib.util.spec_from_file_location("make_api", ROOT / "docs" / "make_api.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_page_of_the_interface_has_every_public_name():
+    made = make_api()
+    text = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+    for name in made.MODULES:
+        for public in importlib.import_module(name).__all__:
+            assert f"### {public}\n" in text
+
+
+def test_links_of_the_documents_lead_somewhere():
+    for path in documents():
+        for link in re.findall(r"\]\(([^)#\s]+)", path.read_text(encoding="utf-8")):
+            assert link.startswith("http") or (path.parent / link).exists(), f"{path.name}: {link}"
+
+
+def test_the_version_has_one_home():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    assert project["project"]["dynamic"] == ["version"]
+    assert project["tool"]["hatch"]["version"]["path"] == "src/chebact/__init__.py"
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"\nversion: {chebact.__version__}\n" in citation
 
 
 def test_every_page_of_the_documents_is_in_the_readme():

@@ -1,4 +1,4 @@
-"""A linear layer that may carry a leading replica axis: one weight matrix a replica, all multiplied in one call."""
+"""A linear layer that may carry a leading replica axis: one weight matrix per replica, all multiplied in one call."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class ReplicaLinear(nn.Module):
 
     @torch.no_grad()
     def reset_parameters(self, generator: Generators = None) -> None:
-        """Draw weight and bias anew; with replicas, `generator` is a list with one generator a replica."""
+        """Draw weight and bias again; with replicas, `generator` is a list with one generator per replica."""
         if self.replicas is None:
             if not isinstance(generator, torch.Generator | None):
                 raise TypeError("a layer without replicas wants one generator; got several")
@@ -94,7 +94,7 @@ def generators_of(generator: Generators, replicas: int) -> Sequence[torch.Genera
         return [None] * replicas
     if isinstance(generator, torch.Generator) or len(generator) != replicas:
         count = 1 if isinstance(generator, torch.Generator) else len(generator)
-        raise ValueError(f"generator must be a list with one generator a replica ({replicas}); got {count}")
+        raise ValueError(f"generator must be a list with one generator per replica ({replicas}); got {count}")
     return generator
 
 

@@ -136,7 +136,7 @@ class ResidualMLP(nn.Module):
         return cls(features, replicas=replicas, **{**shape, "last_activation": last, **options})
 
     def reset_parameters(self, generator: Generators = None) -> None:
-        """Draw every parameter anew, layer after layer, from one generator a replica."""
+        """Draw every parameter again, layer by layer, from one generator per replica."""
         for child in self.children():
             draw_(child, generator)
 

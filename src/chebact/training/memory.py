@@ -17,7 +17,7 @@ MEBIBYTE = 2**20
 def keep_freed_memory() -> bool:
     """Tell the C library not to hand freed memory back to the system; True where that is possible (glibc).
 
-    A training step frees its activations; without this they are unmapped and mapped anew, page by page, at every
+    A training step frees its activations; without this they are unmapped and mapped again, page by page, at every
     step, which costs up to half of the time. It holds for the whole process until it ends, so programs call it,
     libraries do not.
 

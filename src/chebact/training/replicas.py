@@ -86,7 +86,7 @@ def train_replicas_(
 
     `network` maps (replica, batch, features) to (replica, batch, outputs). `x` is (points, features) when all
     replicas learn from the same data or (replica, points, features) when each has its own; `y` likewise. `order`
-    holds one seed or generator per replica (`range(4)` for four): each shuffles its own data anew every epoch. `loss`
+    holds one seed or generator per replica (`range(4)` for four): each shuffles its own data every epoch. `loss`
     gives one number per replica, or
     one a point (replica, batch), whose mean over a replica's points counts. The last batch of an epoch is smaller when
     the points do not divide. `on_epoch(epoch, losses)` is called after each epoch with the (replica,) mean losses; an
@@ -117,13 +117,13 @@ def train_replicas_(
     check_sizes(x, y, epochs, batch_size)
     check_choices(schedule_by, trainer)
     check_network(network, replicas)
-    if not isinstance(optimizer, Sgd | AdamW):
-        check_optimizer(optimizer, network, replicas)
     counts = None if points is None else check_points(points, replicas, x.shape[1])
     importance = None if weights is None else check_weights(weights, x, counts)
     if counts is None and importance is not None:
         counts = torch.full((replicas,), x.shape[1])
     stepper = make_optimizer(optimizer, network)
+    if not fused.steps_elementwise(stepper):
+        check_optimizer(lambda parameters: make_optimizer(optimizer, network), network, replicas)
     steps = -(-(x.shape[1] if counts is None else int(counts.max())) // batch_size)
     scheduler = schedule(stepper, epochs * (1 if schedule_by == "epoch" else steps))
     by_step = schedule_by == "step"

@@ -3,6 +3,8 @@
 import io
 import math
 import re
+import sys
+import types
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -17,7 +19,7 @@ from chebact.lab.captures import outside
 from chebact.lab.cli import run_command
 from chebact.lab.commands import report
 from chebact.lab.experiments import EXPERIMENTS
-from chebact.lab.page.document import Section, Words, pictures_in
+from chebact.lab.page.document import Finding, Section, Words, pictures_in
 from chebact.lab.page.overview import overview_section
 from chebact.lab.page.page import as_html, sections_of
 from chebact.lab.page.results import Results, read_results
@@ -355,3 +357,32 @@ def test_a_damaged_record_stops_the_report(records, tmp_path):
     path.write_text(path.read_text()[:-20])
     with pytest.raises(Exception, match="not a whole record"):
         read_results(tmp_path)
+
+
+def test_the_command_says_what_it_draws_and_opens_the_page(records, tmp_path, capsys, monkeypatch):
+    opened = []
+    monkeypatch.setattr(report.webbrowser, "open", lambda address: opened.append(address) or True)
+    write_all(records[:1], tmp_path / "results")
+    words = ["--results", str(tmp_path / "results"), "--output", str(tmp_path / "out")]
+    assert run_command(["report", *words, "--open"]) == 0
+    lines = capsys.readouterr().err.splitlines()
+    assert [line for line in lines if line.startswith("drawing: ")] == [
+        f"drawing: {title}" for title in [*(row.title for row in EXPERIMENTS.values()), "What it costs"]
+    ]
+    assert opened == [(tmp_path / "out" / "index.html").as_uri()]
+
+
+def test_a_fourth_experiment_is_one_row(records, monkeypatch):
+    """The page draws what a row of the table names, and knows no subject beside it."""
+    ours = Section("fourth", "A fourth", (Words(("drawn",)),), finding=Finding("42", "of the fourth."), shows="All.")
+    module = types.ModuleType("chebact_fourth")
+    module.sections = lambda results: [ours] if results.of("fourth") else []
+    monkeypatch.setitem(sys.modules, "chebact_fourth", module)
+    row = replace(EXPERIMENTS["images"], name="fourth", title="A fourth", sections="chebact_fourth:sections")
+    monkeypatch.setitem(EXPERIMENTS, "fourth", row)
+    own = replace(records[0], experiment="fourth")
+    sections = sections_of(Results(Path("elsewhere"), [own]), ["fourth"])
+    assert [section.name for section in sections] == ["findings", "fourth", "runs"]
+    words = words_of(Page(as_html(sections, "")))
+    assert "A fourth 42 of the fourth." in words
+    assert "What this shows. All." in words

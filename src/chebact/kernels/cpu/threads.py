@@ -74,17 +74,33 @@ class Program:
         elif (team := _openmp_team()) is not None:
             team(self._entry, block, threads, 0)
         else:
-            self._run_on_python_threads(block, threads)
+            self.run_on_python_threads(block, threads)
 
-    def _run_on_python_threads(self, block: int, threads: int) -> None:
-        """As `run`; the others are waited for whatever happens, since they write to memory that is given back next."""
+    def run_on_python_threads(self, block: int, threads: int) -> None:
+        """As `run`, for calls of a tenth of a second and more: who waits sleeps, where a thread of the team would spin.
+
+        The others are waited for whatever happens, since they write to memory that is given back next. One that has not
+        begun when this thread is done has nothing left to do.
+        """
+        if threads <= 1 or _forked:
+            self._call(block)
+            return
         others: list[Future[None]] = []
         try:
             with suppress(RuntimeError):  # no more threads are to be had: those that there are do all of the work
                 others.extend(_python_threads().submit(self._call, block) for _ in range(threads - 1))
             self._call(block)
         finally:
-            wait(others)
+            _wait_for([other for other in others if not other.cancel()])
+
+
+def _wait_for(others: list[Future[None]]) -> None:
+    """Wait until all are done; an interrupt is raised after that."""
+    try:
+        wait(others)
+    except KeyboardInterrupt:
+        _wait_for(others)
+        raise
 
 
 def threading_layer() -> str:

@@ -46,11 +46,10 @@ def trainer_row() -> KernelRow:
     name, serves, reason = "fused trainer", "replicas of a ResidualMLP", fused.why_not_here()
     if reason is not None:
         return KernelRow(name, serves, reason)
-    from chebact.kernels.cpu import threads  # only where it runs
-    from chebact.kernels.cpu.registers import native_lanes
+    from chebact.kernels.cpu.registers import native_lanes  # only where it runs
+    from chebact.kernels.cpu.threads import available_threads
 
-    layer = f"{threads.threading_layer()}, {native_lanes()} lanes"
-    return KernelRow(name, serves, None, threads.available_threads(), layer)
+    return KernelRow(name, serves, None, available_threads(), f"Python threads, {native_lanes()} lanes")
 
 
 def show(*, warm: bool = False) -> None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["curve_panel", "draw_captures", "draw_curves", "groups", "shape_of", "unit_shapes"]
 
 SIZE = (346, 220)
-UNIT = (206, 160)
+UNIT = (244, 160)
 NAMES = {"test_accuracy": "test accuracy, %", "train_loss": "training loss", "test_loss": "test loss"}
 
 
@@ -91,7 +91,7 @@ def draw_captures(record: Record) -> bytes:
     if not rows:
         raise LabError("this record has no captures to draw")
     columns = max(len(units) for _, _, units in rows)
-    with grid(UNIT[0] * columns + 220, UNIT[1] * len(rows) + 64, len(rows), columns) as (figure, axes):
+    with grid(UNIT[0] * columns + 60, UNIT[1] * len(rows) + 64, len(rows), columns) as (figure, axes):
         for line, (when, number, units) in zip(axes, rows, strict=True):
             for place, entry in zip(line, units, strict=False):
                 draw_shape(place, shape_of(entry, record.spec, f"{when}: conv {number}, unit {entry['unit'] + 1}"))

@@ -10,13 +10,14 @@ import logging
 import time
 from typing import TYPE_CHECKING
 
+from chebact.training.fused.readings import steps_elementwise
 from chebact.training.fused.reasons import is_slower, why_not, why_not_here
 from chebact.training.task import Task
 
 if TYPE_CHECKING:
     from chebact.training.fused.run import Trainer
 
-__all__ = ["TrainerUnavailableError", "prepare", "why_not", "why_not_here"]
+__all__ = ["TrainerUnavailableError", "prepare", "steps_elementwise", "why_not", "why_not_here"]
 
 _log = logging.getLogger("chebact")
 

@@ -35,8 +35,6 @@ def _compiled(module: str, maker: str, name: str, double: bool, lanes: int, choi
 
     programs = getattr(import_module(f"chebact.training.fused.ops.{module}"), maker)
     function = programs(float64 if double else float32, lanes, _edition(), *choices)[name]
-    words = (module, name, "float64" if double else "float32", lanes, *choices)
-    function.__qualname__ = "_".join(str(word) for word in words)  # no two of them share a symbol or a file
     signature = types.void(*[types.int64] * function.__code__.co_argcount)
     kind = "_".join(re.sub(r"\W", "_", str(part)) for part in (name, "double" if double else "single", lanes, *choices))
     return compile_kept(function, signature, kind)

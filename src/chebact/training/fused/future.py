@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
+import numpy
 import torch
-from torch import Tensor
 from torch.optim.lr_scheduler import LRScheduler
 
 from chebact.training.fused.readings import Stepper
@@ -30,11 +31,11 @@ class Future:
     by_step: bool
 
     def __post_init__(self) -> None:
-        self.first, self.orders, self.rates = 0, list[Tensor](), list[Tensor]()
+        self.first, self.orders, self.rates = 0, list[Any](), list[Any]()
         self.stepper.optimizer.zero_grad()
         self.stepper.optimizer.step()  # moves nothing; a scheduler complains of an optimizer that never stepped
 
-    def draw(self, start: int, stop: int) -> tuple[Tensor, Tensor]:
+    def draw(self, start: int, stop: int) -> tuple[Any, Any]:
         """The order of the data (epoch, replica, point) and the numbers of each step (epoch, step, number) from the
         epoch `start` up to `stop`; earlier epochs are forgotten.
         """
@@ -43,23 +44,23 @@ class Future:
             self.rates.append(self.epoch_rates())
         del self.orders[: start - self.first], self.rates[: start - self.first]
         self.first = start
-        return torch.stack(self.orders[: stop - start]), torch.stack(self.rates[: stop - start])
+        return numpy.stack(self.orders[: stop - start]), numpy.stack(self.rates[: stop - start])
 
-    def shuffled(self) -> Tensor:
+    def shuffled(self) -> Any:
         """The order of the data of the next epoch: (replica, point)."""
-        found = torch.zeros(len(self.points), max(self.points), dtype=torch.int32)
+        found = numpy.zeros((len(self.points), max(self.points)), numpy.int32)
         for row, count, generator in zip(found, self.points, self.order, strict=True):
-            row[:count] = torch.randperm(count, generator=generator)
+            row[:count] = torch.randperm(count, generator=generator).numpy()
         return found
 
-    def epoch_rates(self) -> Tensor:
+    def epoch_rates(self) -> Any:
         """The optimizer's numbers of each step of the next epoch: (step, number)."""
         if not self.by_step:
-            rows = torch.tensor([self.stepper.rates()], dtype=torch.float64).expand(self.steps, -1)
+            row = numpy.array(self.stepper.rates())
             self.scheduler.step()
-            return rows
+            return numpy.broadcast_to(row, (self.steps, len(row)))
         found = []
         for _ in range(self.steps):
             found.append(self.stepper.rates())
             self.scheduler.step()
-        return torch.tensor(found, dtype=torch.float64)
+        return numpy.array(found)

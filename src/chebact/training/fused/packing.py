@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from typing import Any
 
+import numpy
 import torch
-from torch import Tensor, nn
+from torch import nn
 
-__all__ = ["LINE", "Room", "Slot", "pack", "unpack_"]
+__all__ = ["LINE", "Room", "Slot", "pack", "unpack_", "zeros"]
 
+CACHE_LINE = 64  # bytes
 LINE = 16  # places start at multiples of this, so that no vector crosses a cache line
 
 
@@ -43,31 +47,41 @@ class Slot:
     columns: int
     turned: bool
 
-    def view(self, block: Tensor) -> Tensor:
+    def view(self, block: Any) -> Any:
         """The part of block (replica, length) that is this parameter, in its own order: (replica, rows, columns)."""
-        own = self.matrix(self.parameter)
-        part = block[:, self.place : self.place + self.rows * self.columns].view(-1, self.rows, self.columns)
-        shape = own.mT.shape if self.turned else own.shape
-        part = part[:, : shape[1], : shape[2]]
-        return part.mT if self.turned else part
+        part = block[:, self.place : self.place + self.rows * self.columns].reshape(-1, self.rows, self.columns)
+        rows, columns = self.numbers.shape[1:]
+        part = part.swapaxes(1, 2) if self.turned else part
+        return part[:, :rows, :columns]
 
-    @staticmethod
-    def matrix(tensor: Tensor) -> Tensor:
-        """A parameter as (replica, rows, columns); a bias is one row."""
-        return tensor.detach().unsqueeze(1) if tensor.ndim == 2 else tensor.detach()
+    @property
+    def numbers(self) -> Any:
+        """The parameter's own memory as (replica, rows, columns); a bias is one row."""
+        own = self.parameter.detach().numpy()
+        return own[:, None] if own.ndim == 2 else own
 
 
-def pack(slots: list[Slot], length: int) -> Tensor:
+def pack(slots: list[Slot], length: int) -> Any:
     """The parameters as one block (replica, length), with zeros between and after them."""
-    first = slots[0].parameter
-    block = torch.zeros(first.shape[0], length, dtype=first.dtype)
+    first = slots[0].numbers
+    block = zeros((len(first), length), first.dtype)
     for slot in slots:
-        slot.view(block).copy_(slot.matrix(slot.parameter))
+        slot.view(block)[...] = slot.numbers
     return block
 
 
-def unpack_(slots: list[Slot], block: Tensor) -> None:
+def unpack_(slots: list[Slot], block: Any) -> None:
     """Put the numbers of the block back into the parameters."""
-    with torch.no_grad():
-        for slot in slots:
-            slot.parameter.copy_(slot.view(block).reshape(slot.parameter.shape))
+    for slot in slots:
+        slot.numbers[...] = slot.view(block)
+        torch.autograd.graph.increment_version(slot.parameter)  # NumPy wrote behind torch's back
+
+
+def zeros(shape: tuple[int, ...], dtype: Any) -> Any:
+    """An array of zeros that begins with a cache line. NumPy fills it on this thread: after work that torch divides,
+    the threads of its team spin for a tenth of a second, at the cost of those that train.
+    """
+    count, size = math.prod(shape), numpy.dtype(dtype).itemsize
+    room = numpy.zeros(count * size + CACHE_LINE, numpy.uint8)
+    start = -room.ctypes.data % CACHE_LINE
+    return room[start : start + count * size].view(dtype).reshape(shape)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import torch
+import numpy
 from torch import nn
 
 from chebact.networks.linear import ReplicaLinear
@@ -212,9 +212,9 @@ class Plan:
             memories = [start + place for place in (*self.memories, 0, 0)[:2]]
             self.emit("optimizer", stepper.name, start, start + self.gradients, *memories, stop - start, group)
 
-    def records(self) -> torch.Tensor:
+    def records(self) -> Any:
         """The operations as the compiled loop reads them: (operation, RECORD_LENGTH)."""
         from chebact.training.fused.ops.jit import RECORD_LENGTH  # which needs Numba
 
         rows: Sequence[Sequence[int]] = [(*each, *[0] * (RECORD_LENGTH - len(each))) for each in self.operations]
-        return torch.tensor(rows, dtype=torch.int64)
+        return numpy.array(rows, numpy.int64)

@@ -9,10 +9,11 @@ from typing import Any
 
 from torch.optim import SGD, Adam, AdamW, Optimizer
 
+from chebact.torch_modes import optimizer_has_hooks
 from chebact.training.fused.packing import Slot
 from chebact.training.losses import Loss, absolute_error, cross_entropy, huber_error, squared_error
 
-__all__ = ["LossReading", "Stepper", "read_loss", "why_not_optimizer"]
+__all__ = ["LossReading", "Stepper", "read_loss", "steps_elementwise", "why_not_optimizer"]
 
 DISTANCES: dict[Any, int] = {absolute_error: 0, squared_error: 1, huber_error: 2}
 
@@ -59,6 +60,11 @@ def why_not_optimizer(optimizer: Optimizer) -> str | None:
         if not group.get("eps", 1.0) > 0:
             return f"eps must be positive, and here it is {group['eps']}"
     return None
+
+
+def steps_elementwise(optimizer: Optimizer) -> bool:
+    """Whether this is one of torch's own that are known to treat every number of a parameter alone."""
+    return type(optimizer) in (SGD, Adam, AdamW) and not optimizer_has_hooks(optimizer)
 
 
 class Stepper:

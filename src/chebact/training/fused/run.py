@@ -1,7 +1,7 @@
 """Trains the replicas of a network by the compiled operations, a portion of the steps at a time.
 
-A portion takes a fraction of a second: between two of them an interrupt is heard. A team of threads is started once for
-each portion, and a thread works on one replica after the other.
+A portion takes a fraction of a second: between two of them an interrupt is heard. Threads are started once for each
+portion, and each works on one replica after the other.
 """
 
 from __future__ import annotations
@@ -9,7 +9,9 @@ from __future__ import annotations
 import time
 from array import array
 from collections.abc import Callable, Sequence
+from typing import Any
 
+import numpy
 import torch
 from torch import Tensor
 
@@ -18,15 +20,15 @@ from chebact.kernels.cpu.threads import Program, available_threads
 from chebact.networks.residual_mlp import ResidualMLP
 from chebact.training.fused.code import Code
 from chebact.training.fused.future import Future
-from chebact.training.fused.packing import pack, unpack_
+from chebact.training.fused.packing import pack, unpack_, zeros
 from chebact.training.fused.plan import Plan
 from chebact.training.fused.readings import Stepper, read_loss
 from chebact.training.task import Task
 
 __all__ = ["Trainer"]
 
-PORTION = 0.2  # seconds
-FIRST_PORTION = 2e6  # numbers of parameters times points times replicas: some milliseconds
+PORTION = 0.25  # seconds
+FIRST_PORTION = 1e8  # parameters times points: some ten milliseconds on one thread, to see how long a step takes
 MOST_ORDER = 1 << 22  # numbers of the order of the data that are drawn ahead
 
 
@@ -46,14 +48,16 @@ class Trainer:
         self.steps = -(-max(counts) // task.batch_size)
         self.future = Future(task.order, counts, self.steps, stepper, task.scheduler, task.by_step)
         self.threads = min(available_threads(), replicas)
-        self.arenas = torch.zeros(self.threads, self.plan.room.length, dtype=dtype)
-        self.records, self.points = self.plan.records(), torch.tensor(counts)
-        self.steps_made = torch.zeros(replicas, dtype=torch.int64)
-        self.sums = torch.zeros(task.epochs, replicas, dtype=torch.float64)
-        self.losses = torch.full((task.epochs, replicas), torch.nan, dtype=dtype)
-        weights = torch.empty(0) if task.weights is None else task.weights
-        self.x, self.y, self.weights = (laid_out(each, dtype) for each in (task.x, task.y, weights))
-        self.divisor = self.points.double() if task.weights is None else summed_weights(task.weights, counts)
+        self.arenas = zeros((self.threads, self.plan.room.length), self.state.dtype)
+        self.records, self.points = self.plan.records(), numpy.array(counts)
+        self.steps_made = zeros((replicas,), numpy.int64)
+        self.sums = zeros((task.epochs, replicas), numpy.float64)
+        self.losses = numpy.full((task.epochs, replicas), numpy.nan, self.state.dtype)
+        self.x, self.y = (laid_out(each.numpy(), self.state.dtype) for each in (task.x, task.y))
+        self.weights, self.divisor = numpy.zeros((1, 0)), self.points.astype(numpy.float64)
+        if task.weights is not None:
+            self.weights = laid_out(task.weights.numpy(), self.state.dtype)
+            self.divisor = summed_weights(task.weights.numpy(), counts)
 
     def run(self, on_epoch: Callable[[int, Tensor], None] | None) -> Tensor:
         """Train in place; the mean losses (epoch, replica), NaN from where the last replica was lost.
@@ -64,7 +68,7 @@ class Trainer:
             self.run_portions(on_epoch)
         finally:
             unpack_(self.plan.slots, self.state)
-        return self.losses
+        return torch.from_numpy(self.losses)
 
     def run_portions(self, on_epoch: Callable[[int, Tensor], None] | None) -> None:
         """All portions. With `on_epoch` none goes beyond an epoch, and the network has its parameters when called."""
@@ -75,9 +79,10 @@ class Trainer:
             if on_epoch is not None:
                 stop = min(stop, (at // self.steps + 1) * self.steps)
             start = time.perf_counter()
-            self.call(at, stop)
-            seconds = max(time.perf_counter() - start, 1e-6)
-            portion = self.limited(min(4 * portion, max(1, int((stop - at) * PORTION / seconds))))
+            threads = 1 if at == 0 else self.threads  # on a busy machine a team has to wait for its slowest thread
+            self.call(at, stop, threads)
+            seconds = max(time.perf_counter() - start, 1e-6) / (self.threads if threads == 1 else 1)
+            portion = self.limited(max(1, int((stop - at) * PORTION / seconds)))
             for epoch in range(at // self.steps, stop // self.steps):
                 if not self.finish_epoch(epoch, on_epoch):
                     return
@@ -93,18 +98,18 @@ class Trainer:
         self.losses[epoch] = self.sums[epoch] / self.divisor
         if on_epoch is not None:
             unpack_(self.plan.slots, self.state)
-            on_epoch(epoch, self.losses[epoch])
-        return bool(self.losses[epoch].isfinite().any())
+            on_epoch(epoch, torch.from_numpy(self.losses)[epoch])
+        return bool(numpy.isfinite(self.losses[epoch]).any())
 
-    def call(self, start: int, stop: int) -> None:
+    def call(self, start: int, stop: int, threads: int) -> None:
         """The steps from `start` up to `stop`, counted over all epochs."""
         first, last = start // self.steps, (stop - 1) // self.steps + 1
         orders, rates = self.future.draw(first, last)
-        own = rates.flatten(0, 1)[start - first * self.steps : stop - first * self.steps].contiguous()
+        own = rates.reshape(-1, rates.shape[2])[start - first * self.steps : stop - first * self.steps]
         block = self.block(start, stop, first, orders, own)
-        self.program.run(block.buffer_info()[0], self.threads)
+        self.program.run_on_python_threads(block.buffer_info()[0], threads)
 
-    def block(self, start: int, stop: int, first_epoch: int, orders: Tensor, rates: Tensor) -> array[int]:
+    def block(self, start: int, stop: int, first_epoch: int, orders: Any, rates: Any) -> array[int]:
         """The integers of a call, and behind them the counters and the context of every worker."""
         from chebact.training.fused.ops import driver as d
         from chebact.training.fused.ops.jit import CONTEXT_LENGTH
@@ -114,33 +119,34 @@ class Trainer:
         numbers = {
             d.COUNTERS: block.buffer_info()[0] + 8 * d.LENGTH, d.REPLICAS: len(self.counts),
             d.FIRST_STEP: start, d.LAST_STEP: stop, d.STEPS_PER_EPOCH: self.steps, d.FIRST_EPOCH: first_epoch,
-            d.BATCH: self.task.batch_size, d.POINTS: self.points.data_ptr(),
-            d.ORDER: orders.data_ptr(), d.ORDER_ROW: orders.shape[2],
-            d.X: x.data_ptr(), d.X_REPLICA: stride(x), d.FEATURES: plan.features, d.X_PLACE: plan.x,
-            d.Y: y.data_ptr(), d.Y_REPLICA: stride(y), d.TARGETS: y.shape[-1], d.Y_PLACE: plan.y,
-            d.WEIGHTS: weights.data_ptr(), d.WEIGHTS_REPLICA: stride(weights), d.SHARES_PLACE: plan.shares,
-            d.STATE: self.state.data_ptr(), d.STATE_LENGTH: plan.state_length,
-            d.ARENAS: self.arenas.data_ptr(), d.ARENA_LENGTH: plan.room.length,
-            d.OPERATIONS: self.records.data_ptr(), d.OPERATION_COUNT: len(self.records),
-            d.ALL_RATES: rates.data_ptr(), d.RATES_ROW: rates.shape[1],
-            d.LOSSES: self.sums.data_ptr(), d.STEPS_MADE: self.steps_made.data_ptr(),
+            d.BATCH: self.task.batch_size, d.POINTS: self.points.ctypes.data,
+            d.ORDER: orders.ctypes.data, d.ORDER_ROW: orders.shape[2],
+            d.X: x.ctypes.data, d.X_REPLICA: stride(x), d.FEATURES: plan.features, d.X_PLACE: plan.x,
+            d.Y: y.ctypes.data, d.Y_REPLICA: stride(y), d.TARGETS: y.shape[-1], d.Y_PLACE: plan.y,
+            d.WEIGHTS: weights.ctypes.data if weights.size else 0, d.WEIGHTS_REPLICA: stride(weights),
+            d.SHARES_PLACE: plan.shares,
+            d.STATE: self.state.ctypes.data, d.STATE_LENGTH: plan.state_length,
+            d.ARENAS: self.arenas.ctypes.data, d.ARENA_LENGTH: plan.room.length,
+            d.OPERATIONS: self.records.ctypes.data, d.OPERATION_COUNT: len(self.records),
+            d.ALL_RATES: rates.ctypes.data, d.RATES_ROW: rates.shape[1],
+            d.LOSSES: self.sums.ctypes.data, d.STEPS_MADE: self.steps_made.ctypes.data,
         }  # fmt: skip
         for place, number in numbers.items():
             block[place] = number
         return block
 
 
-def laid_out(data: Tensor, dtype: torch.dtype) -> Tensor:
+def laid_out(data: Any, dtype: Any) -> Any:
     """The numbers in that type, without gaps; (1, ...) where all replicas share them."""
-    shared = data.ndim > 1 and data.stride(0) == 0
-    return (data[:1] if shared else data).detach().to(dtype).contiguous()
+    shared = data.strides[0] == 0
+    return numpy.ascontiguousarray(data[:1] if shared else data, dtype)
 
 
-def stride(data: Tensor) -> int:
+def stride(data: Any) -> int:
     """How far one replica's numbers are from the next one's: 0 where they are shared."""
-    return 0 if data.shape[0] < 2 else data[0].numel()
+    return 0 if len(data) < 2 else int(data[0].size)
 
 
-def summed_weights(weights: Tensor, points: Sequence[int]) -> Tensor:
+def summed_weights(weights: Any, points: Sequence[int]) -> Any:
     """The weights of each replica's own points, added up: (replica,)."""
-    return torch.stack([own[:count].double().sum() for own, count in zip(weights, points, strict=True)])
+    return numpy.array([own[:count].sum(dtype=numpy.float64) for own, count in zip(weights, points, strict=True)])
