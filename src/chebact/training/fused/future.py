@@ -58,7 +58,7 @@ class Future:
         if not self.by_step:
             row = numpy.array(self.stepper.rates())
             self.scheduler.step()
-            return numpy.broadcast_to(row, (self.steps, len(row)))
+            return numpy.tile(row, (self.steps, 1))
         found = []
         for _ in range(self.steps):
             found.append(self.stepper.rates())

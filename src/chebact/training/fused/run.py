@@ -106,6 +106,7 @@ class Trainer:
         first, last = start // self.steps, (stop - 1) // self.steps + 1
         orders, rates = self.future.draw(first, last)
         own = rates.reshape(-1, rates.shape[2])[start - first * self.steps : stop - first * self.steps]
+        orders, own = numpy.ascontiguousarray(orders), numpy.ascontiguousarray(own)  # they are read by address
         block = self.block(start, stop, first, orders, own)
         self.program.run_on_python_threads(block.buffer_info()[0], threads)
 
