@@ -69,24 +69,20 @@ def _bytes(kind: Any) -> int:
     return int((kind.dtype if isinstance(kind, Lanes) else kind).bitwidth // 8)
 
 
+def _as_pointer(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    return builder.inttoptr(args[0], context.get_data_type(signature.return_type))
+
+
 @intrinsic
 def pointer(typingctx: Any, address: Any, dtype: Any) -> Any:
     """The integer `address` as a pointer to `dtype`."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.inttoptr(args[0], context.get_data_type(dtype.dtype).as_pointer())
-
-    return types.CPointer(dtype.dtype)(types.int64, dtype), codegen
+    return types.CPointer(dtype.dtype)(types.int64, dtype), _as_pointer
 
 
 @intrinsic(prefer_literal=True)
 def wide_pointer(typingctx: Any, address: Any, dtype: Any, width: Any) -> Any:
     """The integer `address` as a pointer to `dtype`, whose vectors have `width` lanes (an integer constant)."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.inttoptr(args[0], context.get_data_type(dtype.dtype).as_pointer())
-
-    return WidePointer(dtype.dtype, width.literal_value)(types.int64, dtype, width), codegen
+    return WidePointer(dtype.dtype, width.literal_value)(types.int64, dtype, width), _as_pointer
 
 
 @intrinsic
