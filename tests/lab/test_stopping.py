@@ -159,5 +159,5 @@ def test_a_worker_that_is_killed_gets_one_sentence(monkeypatch):
     monkeypatch.setattr("joblib.Parallel", Parallel)
     results = run_all(abs, [1, 2], workers=2)
     assert next(results) == 1
-    with pytest.raises(LabError, match=r"a worker process was killed.*--workers"):
+    with pytest.raises(LabError, match=r"a worker process was killed.*`workers`"):
         next(results)
