@@ -70,7 +70,7 @@ class ChebyshevLagrange(LearnedActivation):
         shape_named(init)
         self.init = init if isinstance(init, str) or callable(init) else shape_named(init)(torch.empty(0))
         if not isinstance(inplace, bool):
-            raise TypeError(f"inplace must be True or False, but {type(inplace).__name__} {inplace!r} came")
+            raise TypeError(f"inplace must be True or False, got {inplace!r} ({type(inplace).__name__})")
         self.inplace = inplace
         self._make(channels, groups, channel_dim, replicas, device, dtype, self.basis.degree)
         self.reset_parameters()
@@ -270,7 +270,7 @@ class PrototypeSimilarity(nn.Module):
                 f"x must have {self.channels} features at axis {self.channel_dim}, got shape {tuple(x.shape)}"
             )
         if first and x.shape[0] != self.replicas:
-            raise ValueError(f"x must begin with {self.replicas} replicas, but shape {tuple(x.shape)} came")
+            raise ValueError(f"x must begin with {self.replicas} replicas, got shape {tuple(x.shape)}")
         rows = x.movedim(axis, -1)
         flat = (
             rows.flatten(1, -2)

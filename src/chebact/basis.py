@@ -9,6 +9,7 @@ another matrix. A kernel has to know how to evaluate pieces, and nothing else.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Any, Literal, NamedTuple
@@ -91,7 +92,7 @@ class Basis:
     @property
     def has_tails(self) -> bool:
         """Whether straight lines go on outside the interval."""
-        return self.tails != "none"
+        return TAIL_ROWS[self.tails].lines is not None
 
     @property
     def is_exact_at_nodes(self) -> bool:
@@ -105,8 +106,9 @@ class Basis:
         The pieces are the heights at the nodes, then the left line's height and slope, then the right line's.
         """
         matrix = numpy.eye(self.degree + 1)
-        if self.has_tails:
-            matrix = numpy.vstack([matrix, _lines(self.degree, self.tails, self.regression_nodes, self.interval)])
+        lines = TAIL_ROWS[self.tails].lines
+        if lines is not None:
+            matrix = numpy.vstack([matrix, lines(self.degree, self.regression_nodes, self.interval)])
         if self.parameters == "coefficients":
             matrix = matrix @ chebyshev_at_nodes(self.degree)
         for _ in range(self.order):
@@ -298,11 +300,31 @@ def _tiny(width: float, dtype: Any) -> float:
     return float(dtype(max(width * 2.0**-60, 1e-36) if dtype is numpy.float32 else width * 2.0**-100))
 
 
-def _lines(degree: int, tails: str, regression_nodes: int, interval: Interval) -> Any:
-    heights = numpy.eye(degree + 1)
-    if tails == "regression":
-        left, right = regression_weights(degree, regression_nodes, interval)
-    else:
-        slopes = differentiation_matrix(degree, interval)
-        left, right = slopes[-1], slopes[0]
+def _lines_of_ends(degree: int, regression_nodes: int, interval: Interval) -> Any:
+    heights, slopes = numpy.eye(degree + 1), differentiation_matrix(degree, interval)
+    return numpy.vstack([heights[-1], slopes[-1], heights[0], slopes[0]])
+
+
+def _lines_of_regression(degree: int, regression_nodes: int, interval: Interval) -> Any:
+    heights, (left, right) = numpy.eye(degree + 1), regression_weights(degree, regression_nodes, interval)
     return numpy.vstack([heights[-1], left, heights[0], right])
+
+
+class TailRow(NamedTuple):
+    """A kind of tails, and all that a kernel asks about it.
+
+    `lines` gives the two straight lines as rows over the heights at the nodes, (4, degree + 1): height at the left
+    end, slope, height at the right end, slope; None where the polynomial itself goes on. `joined` says that a line
+    begins at the polynomial's own height at the end, `smooth` that it has the polynomial's slope there too.
+    """
+
+    lines: Callable[[int, int, Interval], Any] | None
+    joined: bool = True
+    smooth: bool = True
+
+
+TAIL_ROWS: dict[str, TailRow] = {
+    "extrapolate": TailRow(_lines_of_ends),
+    "regression": TailRow(_lines_of_regression, smooth=False),
+    "none": TailRow(None),
+}

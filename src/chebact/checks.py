@@ -46,23 +46,23 @@ FOREIGN = {
 def whole_number(name: str, given: Any, *, least: int, most: int | None = None) -> int:
     """`given` as an int between `least` and `most`, or a TypeError or ValueError that names the argument."""
     if isinstance(given, bool):
-        raise TypeError(f"{name} must be a whole number, but a bool came: {given}")
+        raise TypeError(f"{name} must be an integer, got {given} (bool)")
     try:
         number = operator.index(given)
     except TypeError:
-        raise TypeError(f"{name} must be a whole number, but {_described(given)} came") from None
+        raise TypeError(f"{name} must be an integer, got {_described(given)}") from None
     if number < least or (most is not None and number > most):
         wanted = f"at least {least}" if most is None else f"between {least} and {most}"
-        raise ValueError(f"{name} must be {wanted}, but {_shortened(number)} came")
+        raise ValueError(f"{name} must be {wanted}, got {_shortened(number)}")
     return number
 
 
 def float_tensor(name: str, given: Any) -> None:
     """`given` is a dense tensor of one of the served types, or a TypeError says what it is."""
     if not isinstance(given, torch.Tensor):
-        raise TypeError(f"{name} must be a tensor, but {_described(given)} came")
+        raise TypeError(f"{name} must be a tensor, got {_described(given)}")
     if given.dtype not in FLOATS:
-        raise TypeError(f"{name} must be float64, float32, bfloat16 or float16, but {given.dtype} came")
+        raise TypeError(f"{name} must be float64, float32, bfloat16 or float16, got {given.dtype}")
     if given.layout != torch.strided or given.is_nested:
         kind = "a nested tensor; loop over its parts" if given.is_nested else f"layout {given.layout}; use .to_dense()"
         raise TypeError(f"{name} must be a dense tensor, got {kind}")
@@ -74,7 +74,7 @@ def float_tensor(name: str, given: Any) -> None:
 def float_type(given: Any) -> None:
     """`given` is one of the served types, or a TypeError says what it is."""
     if given not in FLOATS:
-        raise TypeError(f"dtype must be float64, float32, bfloat16 or float16, but {given} came")
+        raise TypeError(f"dtype must be float64, float32, bfloat16 or float16, got {given}")
 
 
 def count_of(name: str, given: Any) -> int:
@@ -85,7 +85,7 @@ def count_of(name: str, given: Any) -> int:
 def axis_of(given: Any) -> int:
     """`given` as the number of an axis, counted from either end."""
     if type(given) is not int:
-        raise TypeError(f"channel_dim must be a whole number, but {_described(given)} came")
+        raise TypeError(f"channel_dim must be an integer, got {_described(given)}")
     return given
 
 
@@ -97,9 +97,9 @@ def degree_of(given: Any) -> int:
 def tails_of(given: Any) -> Tails:
     """`given` as one of the kinds of tails."""
     if not isinstance(given, str):
-        raise TypeError(f"tails must be one of {', '.join(TAILS)}, but {_described(given)} came")
+        raise TypeError(f"tails must be one of {', '.join(TAILS)}, got {_described(given)}")
     if given not in TAILS:
-        raise ValueError(f"tails must be one of {', '.join(TAILS)}, but {given!r} came")
+        raise ValueError(f"tails must be one of {', '.join(TAILS)}, got {given!r}")
     return given
 
 
@@ -113,25 +113,25 @@ def interval_of(given: Any) -> Interval:
     try:
         left, right = given
     except (TypeError, ValueError):
-        raise TypeError(f"interval must be a pair of numbers (a, b) with a < b, but {_described(given)} came") from None
+        raise TypeError(f"interval must be a pair of numbers (a, b) with a < b, got {_described(given)}") from None
     ends = (finite_number("interval[0]", left), finite_number("interval[1]", right))
     if not ends[0] < ends[1]:
-        raise ValueError(f"interval must be (a, b) with a < b, but ({ends[0]}, {ends[1]}) came")
+        raise ValueError(f"interval must be (a, b) with a < b, got ({ends[0]}, {ends[1]})")
     if not 1e-30 < ends[1] - ends[0] < 1e30:
-        raise ValueError(f"interval must be wider than 1e-30 and narrower than 1e30, but ({ends[0]}, {ends[1]}) came")
+        raise ValueError(f"interval must be wider than 1e-30 and narrower than 1e30, got ({ends[0]}, {ends[1]})")
     return ends
 
 
 def finite_number(name: str, given: Any) -> float:
     """`given` as a finite float."""
     if isinstance(given, (bool, str, bytes)) or not hasattr(given, "__float__"):
-        raise TypeError(f"{name} must be a number, but {_described(given)} came")
+        raise TypeError(f"{name} must be a number, got {_described(given)}")
     try:
         number = float(given)
     except (TypeError, ValueError, RuntimeError, OverflowError):
-        raise TypeError(f"{name} must be a number, but {_described(given)} came") from None
+        raise TypeError(f"{name} must be a number, got {_described(given)}") from None
     if not math.isfinite(number):
-        raise ValueError(f"{name} must be finite, but {number} came")
+        raise ValueError(f"{name} must be finite, got {number}")
     return number
 
 
@@ -139,12 +139,12 @@ def not_negative(name: str, given: Any) -> float:
     """`given` as a finite float that is zero or more."""
     number = finite_number(name, given)
     if number < 0:
-        raise ValueError(f"{name} must be zero or more, but {number} came")
+        raise ValueError(f"{name} must be zero or more, got {number}")
     return number
 
 
 def _described(given: Any) -> str:
-    return f"{type(given).__name__} {_shortened(given)}"
+    return f"{_shortened(given)} ({type(given).__name__})"
 
 
 def _shortened(given: Any) -> str:

@@ -53,7 +53,7 @@ def polynomial(
     """
     degree = _degree(values, "values")
     if values.dim() != 1:
-        raise ValueError(f"values must be (degree + 1,), but shape {tuple(values.shape)} came")
+        raise ValueError(f"values must be (degree + 1,), got shape {tuple(values.shape)}")
     float_tensor("x", x)
     if x.device != values.device:
         raise ValueError(f"x and values must be on one device, but x is on {x.device} and values on {values.device}")
@@ -77,7 +77,7 @@ def end_slopes(
     """
     basis = make_basis(_degree(values, "values"), tails, regression_nodes, interval)
     if not basis.has_tails:
-        raise ValueError("tails must be 'extrapolate' or 'regression' to have slopes, but 'none' came")
+        raise ValueError("tails must be 'extrapolate' or 'regression' to have slopes, got 'none'")
     rows = matrix_on(basis.pieces[[-3, -1]], values.device)
     slopes = (widened(values) @ rows.T).to(values.dtype)
     return slopes[..., 0], slopes[..., 1]
@@ -107,5 +107,5 @@ def error_bound(
 def _degree(numbers: Any, name: str) -> int:
     float_tensor(name, numbers)
     if numbers.dim() == 0 or numbers.shape[-1] < 2:
-        raise ValueError(f"{name} must be (..., degree + 1) with degree at least 1, but {tuple(numbers.shape)} came")
+        raise ValueError(f"{name} must be (..., degree + 1) with degree at least 1, got {tuple(numbers.shape)}")
     return int(numbers.shape[-1]) - 1

@@ -136,7 +136,7 @@ def _run(model: nn.Module, data: Any, kinds: tuple[type[nn.Module], ...]) -> dic
 def _channels_of(module: Any, channels: Any) -> tuple[int | None, list[int]]:
     """How many channels a module has (None: any number), and those asked for."""
     if not isinstance(module, nn.Module):
-        raise TypeError(f"module must be a torch.nn.Module, but {type(module).__name__} came")
+        raise TypeError(f"module must be a torch.nn.Module, got {type(module).__name__}")
     count = None
     if isinstance(module, LearnedActivation):
         if not module.is_materialized:
@@ -144,7 +144,7 @@ def _channels_of(module: Any, channels: Any) -> tuple[int | None, list[int]]:
         count = module.channels or int(module.learned.shape[-2])
     asked = list(channels) if isinstance(channels, Iterable) else [channels]
     if not asked:
-        raise ValueError("channels must name one channel at least, but an empty list came")
+        raise ValueError("channels must name one channel at least, got an empty list")
     most = None if count is None else count - 1
     return count, [whole_number("channel", channel, least=0, most=most) for channel in asked]
 
@@ -156,7 +156,7 @@ def _sample(module: nn.Module, inputs: Tensor | InputSample, replica: int, count
         points = inputs.points
         return (points[replica] if inputs.replicated else points).double()
     if not isinstance(inputs, Tensor):
-        raise TypeError(f"inputs must be a tensor or what record_inputs kept, but {type(inputs).__name__} came")
+        raise TypeError(f"inputs must be a tensor or what record_inputs kept, got {type(inputs).__name__}")
     x = inputs.detach().cpu().double()
     x = x[replica] if replicated and x.dim() > 2 else x
     if x.dim() < 2:
@@ -165,7 +165,7 @@ def _sample(module: nn.Module, inputs: Tensor | InputSample, replica: int, count
         axis = find_axis(x.dim(), getattr(module, "channel_dim", 1), False)
         x = x.movedim(-1 if axis is None else axis, -1).flatten(0, -2)
     if count is not None and x.shape[1] != count:
-        raise ValueError(f"inputs must have {count} channels like the module, but {x.shape[1]} came")
+        raise ValueError(f"inputs must have {count} channels like the module, got {x.shape[1]}")
     return x
 
 

@@ -234,7 +234,7 @@ def parameter_groups(
     [0.1, 0.05]
     """
     if not isinstance(model, nn.Module):
-        raise TypeError(f"model must be a torch.nn.Module, but {type(model).__name__} came")
+        raise TypeError(f"model must be a torch.nn.Module, got {type(model).__name__}")
     rate, scale = not_negative("lr", lr), not_negative("value_lr_scale", value_lr_scale)
     decay = not_negative("value_weight_decay", value_weight_decay)
     shapes = [p for module in model.modules() if isinstance(module, LearnedActivation) for p in module.parameters()]

@@ -7,13 +7,13 @@ import torch
 from mpmath import mp, mpf
 from support.truth import end_slope_weights, exact_nodes, exact_polynomial, lagrange_functions, regression_weights
 
+from chebact.checks import TAILS
 from chebact.functional import chebyshev_lagrange, weighted_chebyshev
 
 DEGREES = [1, 2, 3, 5, 10, 30, 100, 1000]
 UNITS = {torch.float32: 2.0**-24, torch.float64: 2.0**-53}
 INTERVALS = [(0.0, 1.0), (-3.0, 5.0), (100.0, 101.0), (-0.001, 1000.0), (0.1, 0.3), (-1e-20, 1e-20), (-1e20, 2e20)]
 ALL_TYPES = pytest.mark.parametrize("dtype", UNITS, ids=["float32", "float64"])
-TAILS = ["extrapolate", "regression", "none"]
 
 
 def evaluate(x, y, dtype, **choices):

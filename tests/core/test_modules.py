@@ -16,6 +16,7 @@ from torch.nn.utils import parametrizations, parametrize
 
 import chebact
 from chebact import ChebyshevLagrange, PrototypeSimilarity, WeightedChebyshev, make_activation
+from chebact.checks import TAILS
 from chebact.initial import DEFAULT_INIT, INITIAL_SHAPES
 
 TRUTH = {
@@ -196,7 +197,7 @@ def read_formula(text):
 
 
 @pytest.mark.parametrize("interval", [(-1.0, 1.0), (0.0, 2.0), (-3.0, -0.5), (1.5, 4.0)])
-@pytest.mark.parametrize("tails", ["extrapolate", "regression", "none"])
+@pytest.mark.parametrize("tails", TAILS)
 @pytest.mark.parametrize("degree", [1, 2, 3, 4, 8])
 def test_the_printed_formula_evaluates_to_the_activation(degree, tails, interval):
     layer = filled(ChebyshevLagrange(3, degree=degree, tails=tails, interval=interval, dtype=torch.float64))

@@ -11,6 +11,7 @@ from torch import nn
 
 import chebact
 from chebact import ChebyshevLagrange, plot_activation, plot_activations, record_inputs
+from chebact.checks import TAILS
 
 
 @pytest.fixture(autouse=True)
@@ -37,7 +38,7 @@ def learned(channels=3, **choices):
     return module
 
 
-@pytest.mark.parametrize("tails", ["extrapolate", "regression", "none"])
+@pytest.mark.parametrize("tails", TAILS)
 def test_the_curve_is_the_polynomial_with_its_tails(ax, tails):
     module = learned(tails=tails, degree=4)
     plot_activation(module, 1, ax=ax)

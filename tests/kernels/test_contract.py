@@ -21,6 +21,7 @@ from support.truth import differentiation, end_slope_weights, exact_nodes, exten
 
 from chebact import kernels
 from chebact.basis import Basis, basis_of
+from chebact.checks import TAILS
 from chebact.kernels import gpu
 from chebact.kernels.layout import Sizes
 
@@ -54,7 +55,7 @@ def drawn_cases():
     for sizes in product((1, 3), (1, 5, 33), (1, 3, 8, 37), (1, 3, 7, 16, 100)):
         if numpy.prod(sizes) > 60_000:
             continue  # the truth would take seconds
-        degree, tails = draw.choice((1, 2, 3, 4, 7)), draw.choice(("extrapolate", "regression", "none"))
+        degree, tails = draw.choice((1, 2, 3, 4, 7)), draw.choice(TAILS)
         count = draw.randint(2, degree + 1)
         yield Case(Sizes(*sizes), degree, tails, draw.choice(list(UNITS)), draw.choice(INTERVALS), count)
 

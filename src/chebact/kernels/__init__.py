@@ -63,6 +63,9 @@ class Kernel(Protocol):
     ) -> torch.Tensor:
         """The gradient of x into `out`; returns that of the values."""
 
+    def plan(self, basis: Basis, sizes: Sizes, dtype: torch.dtype) -> Plan | None:
+        """The same call with all decisions made, kept for later tensors that are alike; None where there is none."""
+
 
 class Plan(Protocol):
     """A kernel's call with all decisions made, for tensors that it can read as they lie in memory."""
@@ -87,10 +90,10 @@ class Kept(NamedTuple):
 
 MOST_PLANS = 4096
 _plans: dict[tuple[Any, ...], Kept] = {}
-"""What the automatic choice came to on the CPU, by all that it depends on.
+"""Cache of resolved calls, by all that they depend on.
 
-A large tensor leaves nothing of Python in a processor's caches, and then the way to a kernel costs as much as the
-kernel itself. So the second call of a kind goes a short one.
+After a large tensor the interpreter is cold in the processor's caches, and checks and dispatch cost as much as the
+kernel; a call with known shapes, strides and types skips them.
 """
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_plans.clear)
@@ -192,8 +195,8 @@ def _evaluate(
         except Exception as error:
             _fall_back(kernel, basis, error).evaluate(given, heights, basis, layout.sizes, out)
         else:
-            if kernel.name == "cpu" and given is x and heights is values and asked_for() is None:
-                plan = cast(Any, kernel).plan_of(basis, layout.sizes, layout.dtype)
+            plan = kernel.plan(basis, layout.sizes, layout.dtype)
+            if plan is not None and given is x and heights is values and asked_for() is None:
                 kept = Kept(plan, x.nbytes, values.nbytes, x.shape, x.stride(), x.dtype)
                 _keep_plan(_kind(x, values, basis, channel_dim), kept)
     if inplace and given is x:
@@ -253,7 +256,7 @@ def find_plan(x: torch.Tensor, values: torch.Tensor, basis: Basis, channel_dim: 
     None says nothing; a plan says that x and values fit. `channel_dim` counts all axes of x. Tensors of torch's own
     types are expected, without a function transform.
     """
-    if not (x.is_cpu and values.is_cpu) or _asked.get() or _environment.get(_VARIABLE):
+    if not ((x.is_cpu and values.is_cpu) or x.device == values.device) or _asked.get() or _environment.get(_VARIABLE):
         return None
     if x.is_neg() or values.is_neg():
         return None
@@ -310,7 +313,8 @@ def _keep_plan(kind: tuple[Any, ...], plan: Kept) -> None:
 
 def _kind(x: torch.Tensor, values: torch.Tensor, basis: Basis, channel_dim: int) -> tuple[Any, ...]:
     """All that a plan depends on; three axes of values say that there are replicas."""
-    return x.shape, x.stride(), x.dtype, values.shape, values.stride(), values.dtype, basis.key, channel_dim
+    place = x.is_cpu or x.device
+    return x.shape, x.stride(), x.dtype, values.shape, values.stride(), values.dtype, basis.key, channel_dim, place
 
 
 def _heights(values: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
@@ -352,5 +356,5 @@ def _module(name: str) -> Kernel:
 
 def _known(name: str, where: str) -> str:
     if name not in NAMES:
-        raise ValueError(f"{where} must name one of {', '.join(NAMES)}, but {name!r} came")
+        raise ValueError(f"{where} must name one of {', '.join(NAMES)}, got {name!r}")
     return name

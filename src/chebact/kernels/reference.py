@@ -27,6 +27,10 @@ def why_not(device: torch.device) -> str | None:
     return None
 
 
+def plan(basis: Basis, sizes: Sizes, dtype: torch.dtype) -> None:
+    """None: it reads tensors as torch does, and has nothing to decide beforehand."""
+
+
 def evaluate(x: torch.Tensor, values: torch.Tensor, basis: Basis, sizes: Sizes, out: torch.Tensor) -> None:
     """The activation of x into `out`, which may be x itself."""
     rows = by_rows(x, sizes)

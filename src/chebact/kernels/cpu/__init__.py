@@ -14,7 +14,7 @@ from itertools import product
 import numpy
 import torch
 
-from chebact.basis import Basis
+from chebact.basis import TAIL_ROWS, Basis
 from chebact.kernels.cpu.call_block import (
     CHANNELS,
     CONSTANTS,
@@ -67,20 +67,20 @@ def _why_not_compiled() -> str | None:
 
 def evaluate(x: torch.Tensor, values: torch.Tensor, basis: Basis, sizes: Sizes, out: torch.Tensor) -> None:
     """The activation of x into `out`, which may be x itself."""
-    plan_of(basis, sizes, x.dtype).evaluate(x, values, out)
+    plan(basis, sizes, x.dtype).evaluate(x, values, out)
 
 
 def gradients(
     x: torch.Tensor, grad: torch.Tensor, values: torch.Tensor, basis: Basis, sizes: Sizes, out: torch.Tensor
 ) -> torch.Tensor:
     """The gradient of x into `out`, and that of the values, in one pass over x and grad."""
-    return plan_of(basis, sizes, x.dtype).gradients(x, grad, values, out)
+    return plan(basis, sizes, x.dtype).gradients(x, grad, values, out)
 
 
 def warm(bases: Iterable[Basis], dtypes: Iterable[torch.dtype]) -> None:
     """Compile, or read from disk, the machine code that serves these bases in these types."""
     for basis, dtype in product(bases, dtypes):
-        plan_of(basis, Sizes(1, 1, 1, 1), dtype).prepare()
+        plan(basis, Sizes(1, 1, 1, 1), dtype).prepare()
 
 
 class Plan:
@@ -177,7 +177,7 @@ class Plan:
         return program("finish", *self._kind)
 
 
-plan_of = lru_cache(maxsize=4096)(Plan)
+plan = lru_cache(maxsize=4096)(Plan)
 
 
 @lru_cache(maxsize=1024)
@@ -193,8 +193,9 @@ def _blocks(sizes: Sizes) -> tuple[int, int, int, int, int, int, int]:
 
 def _choices(basis: Basis, dtype: torch.dtype) -> tuple[bool, bool, bool, bool]:
     """What the power form can leave out: see `cubic.programs`."""
-    joined = not basis.has_tails or (basis.order == 0 and basis.ends_are_exact(_numpy_type(dtype)))
-    return basis.interval == (-1.0, 1.0), basis.has_tails, joined, joined and basis.tails != "regression"
+    row = TAIL_ROWS[basis.tails]
+    joined = not basis.has_tails or (row.joined and basis.order == 0 and basis.ends_are_exact(_numpy_type(dtype)))
+    return basis.interval == (-1.0, 1.0), basis.has_tails, joined, joined and row.smooth
 
 
 @lru_cache(maxsize=256)

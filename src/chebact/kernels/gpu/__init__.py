@@ -30,13 +30,17 @@ MOST_STEPS = 16
 def why_not(device: torch.device) -> str | None:
     """Why this kernel cannot serve tensors on `device`, or None where it can."""
     if device.type not in ("cuda", "hip", "cpu"):
-        return f"it serves tensors on CUDA and ROCm devices, and one on {device.type} came"
+        return f"it serves tensors on CUDA and ROCm devices, not on {device.type}"
     if device.type == "cpu" and os.environ.get("TRITON_INTERPRET") != "1":
         return "it serves GPU tensors, and one on cpu came, which only TRITON_INTERPRET=1 lets it interpret"
     reason = _why_not_imported()
     if reason is None and device.type == "cpu" and not _is_interpreted():
         return "TRITON_INTERPRET=1 was set after Triton had been imported, which is too late"
     return reason
+
+
+def plan(basis: Basis, sizes: Sizes, dtype: torch.dtype) -> None:
+    """None: a launch checks devices and streams of its own at every call."""
 
 
 def evaluate(x: torch.Tensor, values: torch.Tensor, basis: Basis, sizes: Sizes, out: torch.Tensor) -> None:

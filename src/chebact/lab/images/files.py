@@ -133,6 +133,6 @@ def read_cifar(content: bytes) -> tuple[numpy.ndarray, numpy.ndarray]:
     ((1, 3, 32, 32), [9])
     """
     if not content or len(content) % RECORD:
-        raise DataError(f"records of {RECORD} bytes are wanted, but {len(content):,} bytes came")
+        raise DataError(f"records of {RECORD} bytes are wanted, got {len(content):,} bytes")
     records = numpy.frombuffer(content, numpy.uint8).reshape(-1, RECORD)
     return records[:, 1:].reshape(-1, 3, 32, 32), records[:, 0]

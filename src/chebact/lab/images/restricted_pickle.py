@@ -111,6 +111,6 @@ def read_arrays(content: bytes) -> dict[str, Any]:
         reason = f"holds or begins {' '.join(str(error).split())}" if str(error) else "is broken"
         raise DataError(f"a pickle of arrays is wanted, but this one {reason}") from error
     if not isinstance(found, dict):
-        raise DataError(f"a pickled dictionary is wanted, but a {type(found).__name__} came")
+        raise DataError(f"a pickled dictionary is wanted, got a {type(found).__name__}")
     text = {key.decode("latin1") if isinstance(key, bytes) else str(key): value for key, value in found.items()}
     return {key: value.array if isinstance(value, _Array) else value for key, value in text.items()}

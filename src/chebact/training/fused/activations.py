@@ -8,7 +8,7 @@ import numpy
 from torch import nn
 
 from chebact.activations import ChebyshevLagrange, Cubic, WeightedChebyshev
-from chebact.basis import CHEBYSHEV_POWERS, POWER_DEGREE, Basis
+from chebact.basis import CHEBYSHEV_POWERS, POWER_DEGREE, TAIL_ROWS, Basis
 
 if TYPE_CHECKING:
     from chebact.training.fused.plan import Plan
@@ -18,7 +18,6 @@ __all__ = ["MOST_DEGREE", "Activation", "activation_of", "activations_in", "why_
 MOST_DEGREE = 10
 ELEMENTWISE = {nn.ReLU: 0, nn.Tanh: 1, Cubic: 2, nn.Identity: 3}
 LEARNED = (ChebyshevLagrange, WeightedChebyshev)
-TAILS = {"none": 0, "extrapolate": 1, "regression": 2}
 
 
 class Activation(Protocol):
@@ -48,6 +47,8 @@ def why_not_activation(module: nn.Module, width: int) -> str | None:
         return f"it serves ReLU, tanh, identity and learned polynomials, and not {type(module).__name__}"
     if module.basis.degree > MOST_DEGREE:
         return f"it serves polynomials up to degree {MOST_DEGREE}, and this one has degree {module.basis.degree}"
+    if not TAIL_ROWS[module.basis.tails].joined:
+        return f"it serves tails that begin at the polynomial's end, and not {module.basis.tails!r}"
     if module.channel_dim not in (1, -1) or module.channels not in (None, width):
         return f"a learned activation must have the {width} channels of the network in the last axis"
     return None
@@ -79,7 +80,7 @@ class _Learned:
         constants = table_constants(basis).astype(numpy.float64 if plan.code.double else numpy.float32)
         plan.kept.append(constants)
         self.constants = constants.ctypes.data
-        self.choices = (basis.degree, TAILS[basis.tails], int(basis.interval == (-1.0, 1.0)))
+        self.choices = (basis.degree, _tails_kind(basis), int(basis.interval == (-1.0, 1.0)))
         self.parameter = self.heights = plan.place_of(module.learned)
         self.gradient = self.parameter + plan.gradients
         self.shared = self.rows != plan.channels
@@ -103,6 +104,11 @@ class _Learned:
         """The record of the operations that take groups to channels and back."""
         row, each = self.plan.whole(self.rows), self.plan.channels // self.rows
         return groups, row, self.rows, each, channels, self.plan.width, self.terms
+
+
+def _tails_kind(basis: Basis) -> int:
+    """How the loops of ops/lagrange.py treat the outside: no lines, those of the end slopes, lines of any slope."""
+    return (1 if TAIL_ROWS[basis.tails].smooth else 2) if basis.has_tails else 0
 
 
 def table_constants(basis: Basis) -> Any:
