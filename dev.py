@@ -324,8 +324,15 @@ def answer(python: Path, code: str) -> str | None:
 
 def quietly(command: list[str], doing: str) -> None:
     """Run a command and keep its output to itself, unless it fails."""
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}  # so that errors and output keep their order
     done = subprocess.run(
-        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
+        command,
+        cwd=ROOT,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
     )
     if done.returncode != 0 and any(word in done.stdout for word in UNREACHABLE):
         raise SetupError(

@@ -286,11 +286,11 @@ CHILD = """
 import os, signal, sys, time
 def leave(number, frame):
     time.sleep(0.5)  # to put its work away
-    print("put away", flush=True)
+    os.write(1, b"put away\\n")  # the signal may come while another line is printed
     sys.exit(128 + number)
 for number in (signal.SIGINT, signal.SIGTERM):
     signal.signal(number, leave)
-print(os.getpid(), flush=True)
+os.write(1, f"{os.getpid()}\\n".encode())
 time.sleep(60)
 """
 PARENT = """
