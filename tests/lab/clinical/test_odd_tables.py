@@ -148,3 +148,12 @@ def test_networks_of_many_sizes_have_no_number_of_parameters(run, table, tmp_pat
 def test_options_about_a_table_want_one(capsys):
     assert run_command(["run", "clinical", "--two-labels", "keep"]) == 2
     assert "--two-labels says something about a table" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("mark", "name"), [(";", "semicolons"), ("\t", "tabs")])
+def test_a_table_with_other_marks_than_commas_gets_the_hint_that_helps(run, table, mark, name):
+    path = table()
+    path.write_text(path.read_text().replace(",", mark).replace(".", ","))  # as spreadsheets write it in much of Europe
+    code, said = run(path)
+    assert code == 2
+    assert f"must have commas between its columns, got {name} in its header; save it as CSV with commas" in said

@@ -196,11 +196,22 @@ def rows_of(path: Path) -> tuple[list[str], list[Row]]:
         raise DataError(f"{path} is not a CSV file in UTF-8: {error}") from error
     if len(rows) < 2:
         raise DataError(f"{path} has no recordings: a header and one row or more are wanted")
+    check_separator(path, ",".join(rows[0][1]))
     header = [cell.strip() for cell in rows[0][1]]
     for number, cells in rows[1:]:
         if len(cells) != len(header):
             raise DataError(f"{path}, row {number}: {len(cells)} cells, but the header has {len(header)}")
     return header, rows[1:]
+
+
+def check_separator(path: Path, header: str) -> None:
+    """A `DataError` where a spreadsheet has put another mark than commas between the columns."""
+    for mark, name in ((";", "semicolons"), ("\t", "tabs")):
+        if header.count(mark) > header.count(","):
+            raise DataError(
+                f"{path} must have commas between its columns, got {name} in its header; save it as CSV with commas, "
+                "and with points in its numbers"
+            )
 
 
 def check_header(path: Path, header: Sequence[str], columns: Columns) -> None:
