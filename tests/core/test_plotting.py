@@ -166,10 +166,10 @@ def test_a_model_is_drawn_layer_by_layer_and_left_as_it_was():
     [
         ((nn.Linear(2, 2),), "does not work element by element|mat1 and mat2"),
         (("relu",), "module must be a torch.nn.Module"),
-        ((ChebyshevLagrange(2), 2), "channel must be between 0 and 1, but 2"),
+        ((ChebyshevLagrange(2), 2), "channel must be between 0 and 1, got 2"),
         ((ChebyshevLagrange(2), []), "one channel at least"),
         ((ChebyshevLagrange(),), "call the module once"),
-        ((ChebyshevLagrange(2), 0, torch.zeros(5, 3)), "2 channels like the module, but 3"),
+        ((ChebyshevLagrange(2), 0, torch.zeros(5, 3)), "2 channels like the module, got 3"),
         ((ChebyshevLagrange(2), 0, [1.0]), "inputs must be a tensor"),
         ((nn.ReLU(), 4, torch.zeros(5, 3)), "channel 4 is asked for"),
     ],
