@@ -295,7 +295,7 @@ def test_a_training_that_diverges_says_so_and_is_a_result(tmp_path, capsys):
     words = ["run", "images", "--learning-rate", "1e9", "--subset", "64", "--epochs", "2", "--seeds", "1"]
     words += ["--activation", "relu", "--output", str(tmp_path)]
     for _ in range(2):  # trained, and found there
-        assert run_command(words) == 0  # docs/decisions/0061: what came out is the record's to say
+        assert run_command(words) == 0  # docs/decisions/0030: what came out is the record's to say
         said = capsys.readouterr().err
         assert "test accuracy: diverged" in said
         assert "relu diverged (seed 0 in epoch 2)" in said  # in the first, the loss is that of before the step
