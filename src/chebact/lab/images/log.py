@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
 
-from chebact.files import write_whole
+from chebact.files import write_atomic
 from chebact.lab.images.training import Epoch
 
 __all__ = ["Curves", "write_log"]
@@ -20,7 +20,7 @@ def write_log(path: Path, history: Sequence[Epoch]) -> None:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(field.name for field in fields(Epoch))
     writer.writerows(asdict(epoch).values() for epoch in history)
-    write_whole(path, text.getvalue().encode())
+    write_atomic(path, text.getvalue().encode())
 
 
 class Curves:

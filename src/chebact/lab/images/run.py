@@ -18,7 +18,7 @@ from typing import Any
 
 import torch
 
-from chebact.files import FolderInUseError, alone_in
+from chebact.files import FolderInUseError, exclusive_lock
 from chebact.lab import LabError
 from chebact.lab.checkpoint import CheckpointError
 from chebact.lab.engine import now
@@ -77,7 +77,7 @@ def run_images(
         team.told(partial(make_folder, results))  # better now than after the first epoch
         outcomes = []
         with ExitStack() as held:  # by the first process for all
-            team.told(lambda: held.enter_context(alone_in(path.with_suffix(""))))
+            team.told(lambda: held.enter_context(exclusive_lock(path.with_suffix(""))))
             for seed in range(spec.seeds):
                 folder = path.with_suffix("") / f"seed-{seed}"
                 if not resume:

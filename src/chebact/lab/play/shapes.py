@@ -15,8 +15,7 @@ from torch import nn
 from chebact import coefficients_to_values
 from chebact.activations import ChebyshevLagrange, WeightedChebyshev
 from chebact.basis import Basis
-from chebact.checks import FLOATS, interval_of, regression_nodes_of
-from chebact.checks import tails_of as tails_kind
+from chebact.checks import FLOATS, check_interval, check_regression_nodes, check_tails
 from chebact.lab import LabError
 from chebact.lab.captures import inputs_of, tails_of
 from chebact.lab.checkpoint import CheckpointError, has_compressed_parts, is_checkpoint, read_checkpoint
@@ -224,8 +223,8 @@ def layers_in_modules(model: nn.Module, where: str) -> Iterator[Layer]:
         own = ".".join(part for part in (where, name) if part) or type(module).__name__
         if isinstance(module, ChebyshevLagrange) and is_values(module.heights):
             basis = module.basis
-            nodes = regression_nodes_of(basis.regression_nodes, basis.degree)
-            yield Layer(own, module.heights, tails_kind(basis.tails), nodes, interval_of(basis.interval))
+            nodes = check_regression_nodes(basis.regression_nodes, basis.degree)
+            yield Layer(own, module.heights, check_tails(basis.tails), nodes, check_interval(basis.interval))
         elif isinstance(module, WeightedChebyshev) and is_values(module.weights):
             yield Layer(f"{own} (weighted Chebyshev)", module.weights, "none", weights=True)
 
