@@ -14,13 +14,15 @@ from pathlib import Path
 
 import numpy
 
+from chebact.lab import LabError
+
 __all__ = ["FILES", "DataError", "StoredFile", "read_cifar", "read_idx", "read_stored"]
 
 RECORD = 3073  # bytes of an image of CIFAR-10: its class, then 1024 red, 1024 green and 1024 blue ones
 UNSIGNED_BYTES = 8  # the code of that type in an idx file
 
 
-class DataError(ValueError):
+class DataError(LabError):
     """Data that are missing or not what they should be; the message is one sentence that says what to do."""
 
 
