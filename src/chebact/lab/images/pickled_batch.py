@@ -34,9 +34,8 @@ def read_pickled_batch(content: bytes, where: str) -> tuple[numpy.ndarray, list[
                 raise ValueError(f"it has more than {MAX_STEPS:,} steps")
             if step.name in ("NEWTRUE", "NEWFALSE") or type(value) is bool:
                 flag = value is True or step.name == "NEWTRUE"
-            elif step.name in INTEGERS and type(value) is int:
-                if key == b"labels":
-                    labels.append(value)
+            elif step.name in INTEGERS and key == b"labels" and isinstance(value, int):
+                labels.append(value)
             elif isinstance(value, str | bytes) and value != ENCODING:
                 key = value if isinstance(value, bytes) else value.encode(ENCODING)
                 if len(key) > len(data):  # the flag before the numbers of an array is whether columns come first

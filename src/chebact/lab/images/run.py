@@ -18,7 +18,7 @@ from typing import Any
 
 import torch
 
-from chebact.files import FolderInUseError, alone_in
+from chebact.files import FolderInUseError, exclusive_lock
 from chebact.lab import LabError
 from chebact.lab.checkpoint import CheckpointError
 from chebact.lab.engine import now
@@ -72,7 +72,7 @@ class ImageRun:
         test = load_images(spec.dataset, "test", self.data)
         self.team.broadcast_from_leader(partial(make_folder, self.results))  # better now than after the first epoch
         with ExitStack() as stack:  # the leader holds the lock for all processes
-            self.team.broadcast_from_leader(lambda: stack.enter_context(alone_in(self.folder)))
+            self.team.broadcast_from_leader(lambda: stack.enter_context(exclusive_lock(self.folder)))
             outcomes = [self.train_seed(seed, train, test) for seed in range(spec.seeds)]
         results = {
             "parameters": sum(parameter.numel() for parameter in spec.network(0).parameters()),

@@ -15,7 +15,7 @@ from torch import nn
 from chebact import coefficients_to_values
 from chebact.activations import ChebyshevLagrange, WeightedChebyshev
 from chebact.basis import Basis
-from chebact.checks import FLOATS, TAILS, Interval, Tails, interval_of, regression_nodes_of, tails_of
+from chebact.checks import FLOATS, TAILS, Interval, Tails, check_interval, check_regression_nodes, check_tails
 from chebact.lab import LabError
 from chebact.lab.checkpoint import CheckpointError, has_compressed_parts, is_checkpoint, read_checkpoint
 from chebact.lab.play.shapes import Shapes
@@ -161,7 +161,7 @@ def read_extra_state(extra: Any, degree: int) -> tuple[Tails, int, Interval] | t
     left, right, index, nodes = extra.tolist()
     if index not in range(len(TAILS)) or not nodes.is_integer():
         raise ValueError(f"the extra state must hold an interval, tails and regression nodes, got {extra.tolist()}")
-    return TAILS[int(index)], regression_nodes_of(int(nodes), degree), interval_of((left, right))
+    return TAILS[int(index)], check_regression_nodes(int(nodes), degree), check_interval((left, right))
 
 
 def layers_in_modules(model: nn.Module, where: str) -> Iterator[Layer]:
@@ -170,8 +170,8 @@ def layers_in_modules(model: nn.Module, where: str) -> Iterator[Layer]:
         path = ".".join(part for part in (where, name) if part) or type(module).__name__
         if isinstance(module, ChebyshevLagrange) and is_values(module.heights):
             basis = module.basis
-            nodes = regression_nodes_of(basis.regression_nodes, basis.degree)
-            yield Layer(path, module.heights, tails_of(basis.tails), nodes, interval_of(basis.interval))
+            nodes = check_regression_nodes(basis.regression_nodes, basis.degree)
+            yield Layer(path, module.heights, check_tails(basis.tails), nodes, check_interval(basis.interval))
         elif isinstance(module, WeightedChebyshev) and is_values(module.weights):
             yield Layer(f"{path} (weighted Chebyshev)", module.weights, "none", weights=True)
 

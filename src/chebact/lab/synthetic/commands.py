@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -57,30 +56,27 @@ def lines_of(records: Sequence[Record]) -> list[str]:
 
 def reproduce(
     *,
-    full: bool = False,
     recipe: RecipeForm = "released",
     results: Path | None = None,
     json: Path | None = None,
     machine: Annotated[Workers, Flat] = MACHINE,
 ) -> None:
-    """Train the paper's synthetic tables and show them: noise 0.01 with three seeds, or with --full all of them.
+    """Train the paper's synthetic tables and show them: both noise levels and ten seeds, 1,540 trainings.
 
     Parameters
     ----------
-    full
-        Both noise levels and ten seeds: 1,540 trainings.
     recipe
         As the published figures were made, or as the paper prints them.
     results
-        Folder of the records; `reproduced`, or with --full `reproduced-full`, by default.
+        Folder of the records; `reproduced` by default.
     json
         Write the rows to this file as JSON.
     """
     request = SyntheticRequest(recipes=recipe)
-    folder = results or Path("reproduced-full" if full else "reproduced")  # not among the records of the project
+    folder = results or Path("reproduced")  # not among the records of the project
     check_no_record(folder, json)
     check_outputs(files=(json,), folders=(folder,))
-    request, console = request if full else replace(request, noise=(0.01,), seeds=3), Console(stderr=True)
+    console = Console(stderr=True)
     show_progress(run_synthetic(request, folder, **machine.checked(folder)), console, lines_of)
     records = [record for record in records_under(folder) if record.spec["recipes"] == recipe]
     write_files(view_of(records), Files(json=json))

@@ -29,6 +29,7 @@ FORMS = {
             "seeds": [{"seed": COUNT, "rmse": Maybe(NUMBER), "nan": FLAG, "loss?": Maybe(NUMBER)}],
             "curve": {"epoch": [COUNT], "loss": [Maybe(NUMBER)]},
             "slice": [Maybe(NUMBER)],
+            "trainer?": one_of("fused", "torch"),
             "activations?": Maybe(
                 {
                     "degree": between(1, 1000),
