@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -103,7 +103,7 @@ def shapes_in_captures(path: Path, record: Record) -> list[Shapes]:
                     tails=tails_of(record.spec["activation"]),
                     regression_nodes=2,
                     interval=(-1.0, 1.0),
-                    inputs=[inputs_of(entry) for entry in own],
+                    inputs=[asdict(inputs_of(entry)) for entry in own],
                 )
             )
     if not found:
