@@ -18,7 +18,6 @@ class Experiment:
 
     name: str
     title: str
-    spec: str
     run: str
     report: str
     sections: str
@@ -40,7 +39,6 @@ EXPERIMENTS: dict[str, Experiment] = {
         Experiment(
             "synthetic",
             "Synthetic functions",
-            "chebact.lab.synthetic.spec:spec_of",
             "chebact.lab.synthetic.commands:run",
             "chebact.lab.synthetic.report_command:report",
             "chebact.lab.synthetic.section:sections",
@@ -50,7 +48,6 @@ EXPERIMENTS: dict[str, Experiment] = {
         Experiment(
             "clinical",
             "Voice recordings",
-            "chebact.lab.clinical.spec:spec_of",
             "chebact.lab.clinical.commands:run",
             "chebact.lab.clinical.report_command:report",
             "chebact.lab.clinical.section:sections",
@@ -60,7 +57,6 @@ EXPERIMENTS: dict[str, Experiment] = {
         Experiment(
             "images",
             "Images",
-            "chebact.lab.images.spec:spec_of",
             "chebact.lab.images.commands:run",
             "chebact.lab.images.report_command:report",
             "chebact.lab.images.section:sections",

@@ -15,7 +15,9 @@ from chebact.lab.cli import run_command
 from chebact.lab.play.page import render
 from chebact.lab.play.saved_models import shapes_in_model
 from chebact.lab.play.shapes import Shapes, shapes_in_record
+from chebact.lab.spec import as_plain
 from chebact.lab.store import Record, write_record
+from chebact.lab.synthetic.spec import SyntheticSpec
 from chebact.networks.residual_mlp import ResidualMLP
 
 WORSE = "</script><img src=x onerror=alert(1)>{{ 7 * 7 }}&amp;'\"->/"
@@ -36,7 +38,7 @@ def network():
 
 
 def record(tmp_path, activations):
-    spec = {"model": "cl-extrapolate", "dataset": "step", "noise": 0.01, "recipes": "paper", "seeds": 1}
+    spec = as_plain(SyntheticSpec("cl-extrapolate", "step", 0.01, seeds=1))
     results = {
         "seeds": [{"seed": 0, "rmse": 0.1, "nan": False}],
         "curve": {"epoch": [], "loss": []},

@@ -112,22 +112,29 @@ def report(
     results: Path,
     files: Files,
     page: Page,
-    keep: Callable[[Record], bool],
-    view: Callable[[Sequence[Record]], View],
+    keep: Callable[[Any], bool],
+    view: Callable[[Sequence[Any]], View],
 ) -> None:
-    """Show the records of an experiment that `keep` lets pass; the page is written unless another file is asked for."""
+    """Show the records of an experiment that `keep` lets pass; the page is written unless another file is asked for.
+
+    `keep` and `view` get typed records.
+    """
     check_no_record(results, *files.paths)
     check_outputs(files=files.paths, folders=(page.output,), documents=files.update)
     found = read_results(results)
-    records = [record for record in found.of(experiment) if keep(record)]
+    records = [record for record in found.of(experiment) if keep(content(record))]
     if not records:
         raise LabError(
             f"no {experiment} records below {results} are of that kind: `chebact run {experiment}` makes some"
         )
-    shown = view(records)
+    shown = view([content(record) for record in records])
     wrote = write_files(shown, files)
     if page != USUAL_PAGE or not wrote:
         write_page((experiment,), replace(found, records=records), page)
+
+
+def content(record: Record) -> Any:
+    return record if record.experiment == "images" else record.typed  # until images reads typed records
 
 
 def write_files(view: View, files: Files) -> bool:

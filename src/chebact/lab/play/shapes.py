@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -81,7 +81,7 @@ def shapes_in_captures(path: Path, record: Record) -> list[Shapes]:
                     tails=tails_of(record.spec["activation"]),
                     regression_nodes=2,
                     interval=(-1.0, 1.0),
-                    inputs=[inputs_of(entry) for entry in own],
+                    inputs=[asdict(inputs_of(entry)) for entry in own],
                 )
             )
     if not found:

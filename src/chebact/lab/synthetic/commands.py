@@ -16,6 +16,7 @@ from chebact.lab.progress import show_progress, tell_where
 from chebact.lab.stats import summarize
 from chebact.lab.store import Record, records_under
 from chebact.lab.synthetic.recipes import RecipeForm
+from chebact.lab.synthetic.record import SyntheticRecord
 from chebact.lab.synthetic.report_command import view_of
 from chebact.lab.synthetic.run import NAME, run_synthetic
 from chebact.lab.synthetic.spec import SyntheticRequest
@@ -45,12 +46,11 @@ def lines_of(records: Sequence[Record]) -> list[str]:
     """The mean RMSE of new records, one line per model, noise level and recipe."""
     lines: dict[tuple[str, ...], list[str]] = {}
     for record in records:
-        spec, summary = record.spec, summarize(seed["rmse"] for seed in record.results["seeds"])
-        shown = (
-            f"{summary.nan}/{summary.seeds} diverged" if summary.nan or summary.mean is None else f"{summary.mean:.4f}"
-        )
-        head = (spec["model"], f"noise {spec['noise']:g}", f"{spec['recipes']} recipes")
-        lines.setdefault(head, []).append(f"{spec['dataset']} {shown}")
+        found: SyntheticRecord = record.typed
+        spec, rmse = found.spec, summarize(found.results.rmse)
+        score = f"{rmse.nan}/{rmse.seeds} diverged" if rmse.nan or rmse.mean is None else f"{rmse.mean:.4f}"
+        head = (spec.model, f"noise {spec.noise:g}", f"{spec.recipes} recipes")
+        lines.setdefault(head, []).append(f"{spec.dataset} {score}")
     return [f"{', '.join(head)}: {', '.join(cells)}" for head, cells in lines.items()]
 
 
@@ -78,6 +78,6 @@ def reproduce(
     check_outputs(files=(json,), folders=(folder,))
     console = Console(stderr=True)
     show_progress(run_synthetic(request, folder, **machine.checked(folder)), console, lines_of)
-    records = [record for record in records_under(folder) if record.spec["recipes"] == recipe]
-    write_files(view_of(records), Files(json=json))
+    records = [record.typed for record in records_under(folder)]
+    write_files(view_of([record for record in records if record.spec.recipes == recipe]), Files(json=json))
     tell_where(console, NAME, folder)
