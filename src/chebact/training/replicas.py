@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import ConstantLR, CosineAnnealingLR, LRScheduler
 
-from chebact.checks import not_negative
+from chebact.checks import check_not_negative
 from chebact.curvature import curvature_penalty
 from chebact.training import fused
 from chebact.training.independence import check_network, check_optimizer, make_generators
@@ -133,7 +133,7 @@ def train_replicas_(
     steps = -(-(x.shape[1] if counts is None else int(counts.max())) // batch_size)
     scheduler = schedule(stepper, epochs * (1 if schedule_by == "epoch" else steps))
     by_step = schedule_by == "step"
-    data, bend = (x, y, importance, counts, generators), not_negative("curvature", curvature)
+    data, bend = (x, y, importance, counts, generators), check_not_negative("curvature", curvature)
     task = Task(network, *data, epochs, batch_size, loss, stepper, scheduler, by_step, bend)
     network.train()
     compiled = None if trainer == "torch" else fused.prepare(task, by_name=trainer == "fused")

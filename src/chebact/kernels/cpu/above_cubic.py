@@ -170,7 +170,9 @@ def programs(
                         if rest:
                             i, near = i + 2 * lanes * pairs, min(rest, lanes)
                             copy_pair(room, 0, x, i, lanes, near, rest - near, zero)
-                            run_values(room, room, 0, lanes, 1, k, more, table, at, None, terms, wide, plain, lined, joined)
+                            run_values(
+                                room, room, 0, lanes, 1, k, more, table, at, None, terms, wide, plain, lined, joined
+                            )
                             put_pair(out, i, lanes, room, near, rest - near)
             else:
                 length, gap = (c1 - c0) * inner, channels * inner
@@ -189,7 +191,9 @@ def programs(
                         for o in range(begin + 2 * pairs, end, 2):
                             i, far = ((r * block[b.OUTER] + o) * channels + c0) * inner + at, count * (o + 1 < end)
                             copy_pair(room, 0, x, i, gap, count, far, zero)
-                            run_values(room, room, 0, lanes, 1, k, more, columns, at, step, terms, wide, plain, lined, joined)
+                            run_values(
+                                room, room, 0, lanes, 1, k, more, columns, at, step, terms, wide, plain, lined, joined
+                            )
                             put_pair(out, i, gap, room, count, far)
                 keep_alive(columns_array)
         keep_alive(room_array)
