@@ -105,7 +105,7 @@ def test_a_builder_that_ignores_the_degree_is_refused():
         with pytest.raises(ValueError, match=r"'mine' must use degree=5, got a module of degree 3"):
             make_activation("mine", 5, 5)
         chebact.register_activation("mine", lambda channels, **choices: "relu", replace=True)
-        with pytest.raises(TypeError, match="must return a torch"):
+        with pytest.raises(TypeError, match="must be a torch"):
             make_activation("mine", 5)
     finally:
         table._rows.pop("mine", None)
@@ -124,7 +124,7 @@ def test_rows_without_such_options_say_so():
     for name in ("relu", "wcp", "prelu"):
         with pytest.raises(TypeError, match=f"options must be accepted by {name}, got init"):
             make_activation(name, 4, init="relu")
-    with pytest.raises(ValueError, match="prelu must have its channels at axis 1 and no replicas"):
+    with pytest.raises(ValueError, match="prelu must have channel_dim=1 and no replicas"):
         make_activation("prelu", 4, replicas=2)
 
 

@@ -19,6 +19,7 @@ FENCE = re.compile(r"^```python([^\n]*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 NEEDS_OTHERS = {
     "plotting": "matplotlib",
     "kernels.gpu": "triton",
+    "estimators": "sklearn",
     "lab": "cyclopts",
 }
 

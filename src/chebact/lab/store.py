@@ -6,32 +6,25 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from importlib import import_module
+from functools import cached_property
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from chebact.files import write_atomic
 from chebact.lab import LabError
-from chebact.lab.forms import COUNT, SECONDS, TEXT, TEXTS, Maybe, shortened, unlike
+from chebact.lab.forms import read_as, shortened
+from chebact.lab.record import check_old_form, record_class
 from chebact.lab.spec import canonical, differences
 
 __all__ = ["Record", "holds", "read_record", "records_under", "write_record"]
 
 FORMAT = 1
 LARGEST = 256 * 2**20  # bytes of a record; the largest of ours have some thousands
-RUN = {"created?": TEXT, "host?": TEXT, "seconds?": SECONDS}
-ENVIRONMENT = {
-    "versions?": TEXTS,
-    **{name: Maybe(TEXT) for name in ("commit?", "machine?", "cpu?", "kernel?", "device?")},
-    "threads?": COUNT,
-    "processes?": COUNT,
-}
 
 
 @dataclass(frozen=True)
 class Record:
-    """What came out of one spec.
+    """What came out of one spec, as JSON; `typed` has it as the dataclass of its experiment.
 
     `spec` and `results` are covered by the checksum. `environment` is what the results may depend on beside the spec;
     `run` holds times and host, the only part in which two runs of one spec on like machines differ.
@@ -48,8 +41,16 @@ class Record:
         """SHA-256 over experiment, spec and results."""
         return hashlib.sha256(canonical([self.experiment, self.spec, self.results]).encode()).hexdigest()
 
+    @cached_property
+    def typed(self) -> Any:
+        """The record as the class of its experiment (see `chebact.lab.record`); a LabError says what does not fit."""
+        parts = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        found = read_as(record_class(self.experiment), parts, "the record")
+        check_old_form(found, parts)
+        return found
+
     def text(self) -> str:
-        """The file's text: one line a part, so that a difference between two records shows its part."""
+        """The file's text: one line per part, so that a difference between two records shows its part."""
         parts = {
             "format": FORMAT,
             "experiment": self.experiment,
@@ -82,9 +83,10 @@ def read_record(path: Path) -> Record:
         raise LabError(f"{path} is not a whole record: move it away, and what it held can be run again") from error
     if not unchanged:
         raise LabError(f"{path} was changed after it was written: restore it, or move it away and run it again")
-    reason = why_not_of_form(parts)
-    if reason is not None:
-        raise LabError(f"{path} is not a record that chebact wrote ({reason}): move it away and run it again")
+    try:
+        assert record.typed is not None
+    except LabError as reason:
+        raise LabError(f"{path} is not a record that chebact wrote ({reason}): move it away and run it again") from None
     return record
 
 
@@ -102,26 +104,6 @@ def content_of(path: Path) -> bytes:
 def no_constant(word: str) -> None:
     """JSON knows no NaN and no Infinity; Python would read them."""
     raise ValueError(word)
-
-
-def why_not_of_form(parts: Mapping[str, Any]) -> str | None:
-    """Why a record is not of the form of its experiment; None where it is, or where the experiment is not known."""
-    general = {"experiment": TEXT, "spec": {}, "results": {}, "environment": ENVIRONMENT, "run": RUN}
-    reason = unlike(parts, general, "the record")
-    own = form_module(parts["experiment"]) if reason is None else None
-    if own is None:
-        return reason
-    found: str | None = unlike(parts, own.FORMS[parts["experiment"]], "the record") or own.why_not(parts)
-    return found
-
-
-def form_module(experiment: str) -> ModuleType | None:
-    """The file `form` in the folder of an experiment (clinical for clinical-choice); None where there is none."""
-    subject = experiment.partition("-")[0]
-    place = f"chebact.lab.{subject}.form"
-    known = subject.isidentifier() and (Path(__file__).parent / subject / "form.py").is_file()
-    module = import_module(place) if known else None
-    return module if module is not None and experiment in module.FORMS else None
 
 
 def records_under(folder: Path) -> Iterator[Record]:

@@ -19,7 +19,8 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import ConstantLR, CosineAnnealingLR, LRScheduler
 
-from chebact.checks import check_choice, check_integer, must_be
+from chebact.checks import check_choice, check_integer, check_not_negative, must_be
+from chebact.curvature import curvature_penalty
 from chebact.recording import evaluation_mode
 from chebact.training import fused
 from chebact.training.independence import check_network, check_optimizer, make_generators
@@ -82,6 +83,7 @@ def train_replicas_(
     optimizer: OptimizerFactory | Sgd | AdamW = paper_sgd,
     schedule: Schedule = cosine_by_epoch,
     schedule_by: Literal["epoch", "step"] = "epoch",
+    curvature: float = 0.0,
     on_epoch: Callable[[int, Tensor], None] | None = None,
     trainer: Literal["fused", "torch"] | None = None,
 ) -> ReplicaRun:
@@ -101,6 +103,9 @@ def train_replicas_(
     `weights` (points,) or (replica, points) are sample weights: the loss of a batch is the weighted mean.
     `schedule(optimizer, epochs)` returns a torch scheduler, which is stepped after every epoch; with
     `schedule_by="step"` it is `schedule(optimizer, steps)`, with the steps of all epochs, stepped after every step.
+
+    `curvature` is the weight of `chebact.curvature_penalty`, which is added to the loss of every batch; the returned
+    losses do not include it.
 
     `trainer="fused"` uses the compiled trainer or raises its reason, "torch" uses batched torch operations; None uses
     the compiled trainer if it supports this training. `ReplicaRun.trainer` is the trainer that ran.
@@ -131,7 +136,8 @@ def train_replicas_(
     steps = -(-(x.shape[1] if counts is None else int(counts.max())) // batch_size)
     scheduler = schedule(stepper, epochs * (1 if schedule_by == "epoch" else steps))
     by_step = schedule_by == "step"
-    task = Task(network, x, y, importance, counts, generators, epochs, batch_size, loss, stepper, scheduler, by_step)
+    data, bend = (x, y, importance, counts, generators), check_not_negative("curvature", curvature)
+    task = Task(network, *data, epochs, batch_size, loss, stepper, scheduler, by_step, bend)
     network.train()
     compiled = None if trainer == "torch" else fused.prepare(task, by_name=trainer == "fused")
     losses = train_by_torch_(task, on_epoch) if compiled is None else compiled.run(on_epoch)
@@ -152,7 +158,7 @@ def train_by_torch_(task: Task, on_epoch: Callable[[int, Tensor], None] | None) 
             else:
                 batches = ragged_batches(x, task.y, order, task.batch_size, counts, task.weights)
             each_step = task.scheduler if task.by_step else None
-            losses[epoch] = train_epoch_(task.network, batches, loss, task.optimizer, each_step)
+            losses[epoch] = train_epoch_(task.network, batches, loss, task.optimizer, each_step, task.curvature)
             if not task.by_step:
                 task.scheduler.step()
             if on_epoch is not None:
@@ -168,6 +174,7 @@ def train_epoch_(
     loss: Loss,
     optimizer: Optimizer,
     scheduler: LRScheduler | None = None,
+    curvature: float = 0.0,
 ) -> Tensor:
     """One pass over the batches; returns the mean loss per replica (replica,), not finite if that of a step was not.
 
@@ -177,7 +184,8 @@ def train_epoch_(
     for batch in batches:
         optimizer.zero_grad()
         losses = per_replica_losses(loss(network(batch.x), batch.y), batch)
-        torch.autograd.backward(losses.sum())
+        penalty = curvature * curvature_penalty(network).sum() if curvature else 0.0
+        torch.autograd.backward(losses.sum() + penalty)
         with freeze_replicas(network, optimizer, batch.idle):
             optimizer.step()
         if scheduler is not None:

@@ -20,7 +20,8 @@ class Task:
     """x (replica, rows, features), y (replica, rows, targets) and optional weights (replica, rows).
 
     Replica i uses the first `points[i]` rows, or all if `points` is None. `order` has one generator per replica. The
-    scheduler is stepped after every step (`by_step`) or after every epoch.
+    scheduler is stepped after every step (`by_step`) or after every epoch. `curvature` is the weight of the
+    curvature penalty.
     """
 
     network: nn.Module
@@ -35,6 +36,7 @@ class Task:
     optimizer: Optimizer
     scheduler: LRScheduler
     by_step: bool
+    curvature: float = 0.0
 
     def counts(self) -> list[int]:
         """The number of points of each replica."""

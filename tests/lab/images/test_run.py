@@ -51,7 +51,7 @@ def test_the_command_writes_a_record_that_the_report_shows(tmp_path, capsys):
     assert list((folder / "tensorboard").iterdir())
     stamps = {path: path.stat().st_mtime_ns for path in output.rglob("*.json")}
     assert run_command([*arguments, "--no-resume"]) == 0  # nothing is left to do
-    assert "it was there; move it away to train anew" in capsys.readouterr().err
+    assert "it existed; move it away to train again" in capsys.readouterr().err
     assert {path: path.stat().st_mtime_ns for path in output.rglob("*.json")} == stamps
     check_report(output, tmp_path, capsys)
     assert run_command([*arguments, "--batch-size", "32"]) == 2

@@ -15,12 +15,15 @@ from chebact.lab import LabError
 from chebact.lab.cli import run_command
 from chebact.lab.page.documents import filled, update_document
 from chebact.lab.page.sheet import as_csv, as_json
+from chebact.lab.spec import as_plain
 from chebact.lab.store import Record, records_under, write_record
 from chebact.lab.synthetic.agreement import agreement_of
 from chebact.lab.synthetic.explanations import as_lines
 from chebact.lab.synthetic.published import COLUMNS, SYNTHETIC, published
 from chebact.lab.synthetic.report_command import document_blocks
-from chebact.lab.synthetic.rows import Row, marks, rows_of, tables_of
+from chebact.lab.synthetic.rows import Row, marks, tables_of
+from chebact.lab.synthetic.rows import rows_of as rows_of_typed
+from chebact.lab.synthetic.spec import SyntheticSpec
 from chebact.lab.synthetic.tables import caption, comparison, markdown
 from chebact.networks import ARCHITECTURES
 
@@ -30,10 +33,14 @@ KEYS = ["model", "dataset", "noise", "recipes", "seeds", "mean", "std", "nan", "
 
 
 def record(model, dataset, values, noise=0.01, recipes="released"):
-    spec = {"model": model, "dataset": dataset, "noise": noise, "recipes": recipes, "seeds": len(values)}
+    spec = SyntheticSpec(model, dataset, noise, recipes=recipes, seeds=len(values))
     seeds = [{"seed": seed, "rmse": value, "nan": value is None} for seed, value in enumerate(values)]
     drawn = {"curve": {"epoch": [1], "loss": [0.5]}, "slice": [0.0, 1.0]}
-    return Record("synthetic", spec, {"seeds": seeds, **drawn}, {}, {})
+    return Record("synthetic", as_plain(spec), {"seeds": seeds, **drawn}, {}, {})
+
+
+def rows_of(records):
+    return rows_of_typed([record.typed for record in records])
 
 
 def as_published():

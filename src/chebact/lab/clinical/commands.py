@@ -10,12 +10,13 @@ from rich.console import Console
 
 from chebact.lab import LabError
 from chebact.lab.clinical.input import TableOptions, tables_asked
+from chebact.lab.clinical.record import ChoiceRecord, ChoiceResults
 from chebact.lab.clinical.rows import rows_of
 from chebact.lab.clinical.run import CHOICE, NAME, ClinicalRequest, run_clinical
 from chebact.lab.clinical.spec import ClinicalSettings
 from chebact.lab.clinical.table import DataError
 from chebact.lab.commands.run import Workers, train
-from chebact.lab.options import Flat
+from chebact.lab.options import Flat, Records
 from chebact.lab.progress import tell
 from chebact.lab.spec import parts_of
 from chebact.lab.store import Record
@@ -29,16 +30,10 @@ def run(
     *,
     table: Annotated[TableOptions, Flat] = GENERATED,
     settings: Annotated[ClinicalSettings, Flat] = USUAL,
-    results: Path = Path("results/clinical"),
+    results: Records = Path("results/clinical"),
     machine: Annotated[Workers, Flat] = MACHINE,
 ) -> None:
-    """Train what is missing in the results folder. Stop it at any moment; the same command goes on from there.
-
-    Parameters
-    ----------
-    results
-        Folder of the records.
-    """
+    """Train what is missing in the results folder. Stop it at any moment; the same command goes on from there."""
     where = machine.checked(results)
     try:
         own, chooser = tables_asked(table)
@@ -64,21 +59,22 @@ def lines_of(records: Sequence[Record]) -> list[str]:
     lines = []
     for record in records:
         if record.experiment == CHOICE:
-            lines.append(f"chosen on {record.spec['data']}: {chosen_in_words(record)}, in {record.run['seconds']:g} s")
+            chosen: ChoiceRecord = record.typed
+            words = describe_choice(chosen.results)
+            lines.append(f"chosen on {chosen.spec.data}: {words}, in {chosen.run.seconds:g} s")
             continue
-        (row,) = rows_of([record])
+        (row,) = rows_of([record.typed])
         scores = "diverged" if row.accuracy is None else f"accuracy {row.accuracy:.1f} %, micro-F1 {row.micro_f1:.1f} %"
         width = "" if row.width is None else f", width {row.width}"
-        lines.append(f"{row.data}, {row.model}{width}: {scores}, in {record.run['seconds']:g} s")
+        lines.append(f"{row.data}, {row.model}{width}: {scores}, in {record.typed.run.seconds:g} s")
     return lines
 
 
-def chosen_in_words(record: Record) -> str:
+def describe_choice(found: ChoiceResults) -> str:
     """How many features Boruta chose; what it did not confirm is said."""
-    found = record.results
-    if "features" in found:
-        how = found.get("how", "confirmed")
-        return f"{len(found['features'])} features" + ("" if how == "confirmed" else f" ({how}: none is confirmed)")
-    unsure = sum(fold["how"] != "confirmed" for fold in found["folds"])
-    sizes = [len(fold["columns"]) for fold in found["folds"]]
+    if found.features is not None:
+        confirmed = found.how == "confirmed"
+        return f"{len(found.features)} features" + ("" if confirmed else f" ({found.how}: none is confirmed)")
+    folds = found.folds or ()
+    unsure, sizes = sum(fold.how != "confirmed" for fold in folds), [len(fold.columns) for fold in folds]
     return f"{sizes} features in the folds" + (f" (none confirmed in {unsure} of them)" if unsure else "")

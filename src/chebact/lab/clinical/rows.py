@@ -9,10 +9,11 @@ from typing import Any
 from chebact.lab.clinical.baselines import BASELINES, MAJORITY
 from chebact.lab.clinical.classification import METRICS, Counts, scores_of
 from chebact.lab.clinical.published import COLUMNS, FEATURES, PATIENTS, RECORDINGS, published_cell
-from chebact.lab.clinical.spec import IN_FOLDS, ON_COHORT, ClinicalSettings
+from chebact.lab.clinical.record import ClinicalRecord, Seed
+from chebact.lab.clinical.spec import IN_FOLDS, ON_COHORT, ClinicalSettings, Trial
 from chebact.lab.page.comparison import unlike
+from chebact.lab.spec import as_plain
 from chebact.lab.stats import lilliefors, paired, summarize, welch
-from chebact.lab.store import Record
 from chebact.table import ACTIVATIONS
 
 __all__ = ["FEWEST", "REFERENCE", "Row", "is_dementiabank", "order_of", "rows_of", "tables_of", "unlike_paper"]
@@ -32,7 +33,7 @@ class Row:
     that of the model it is tested against, by metric; it is not part of the exported rows.
     """
 
-    spec: Mapping[str, Any]
+    spec: Trial
     by_seed: Mapping[str, Sequence[float | None]]
     values: Mapping[str, Any]
     above: Mapping[str, float] = field(default_factory=dict)
@@ -43,18 +44,22 @@ class Row:
         return self.values[name]
 
 
-def rows_of(records: Iterable[Record], against: str = REFERENCE) -> list[Row]:
+def rows_of(records: Iterable[ClinicalRecord], against: str = REFERENCE) -> list[Row]:
     """The rows of clinical records, each tested against the model `against` of its width on the same folds."""
-    own = [record for record in records if record.experiment == "clinical"]
-    metrics = metrics_of(own)
-    found = [plain_row(record, metrics) for record in own]
+    records = list(records)
+    metrics = metrics_of(records)
+    found = [plain_row(record, metrics) for record in records]
     return [with_tests(row, reference_of(row, found, against)) for row in sorted(found, key=place)]
 
 
-def metrics_of(records: Sequence[Record]) -> list[str]:
+def metrics_of(records: Sequence[ClinicalRecord]) -> list[str]:
     """The metrics that records have: one that is recorded since some version needs a record of that or a later one."""
-    kept = {name for record in records for seed in record.results["seeds"] for name in seed}
-    return [name for name, metric in METRICS.items() if not metric.recorded or name in kept]
+    seeds = [seed for record in records for seed in record.results.seeds]
+    return [
+        name
+        for name, metric in METRICS.items()
+        if not metric.recorded or any(getattr(seed, name) is not None for seed in seeds)
+    ]
 
 
 def place(row: Row) -> tuple[Any, ...]:
@@ -69,14 +74,14 @@ def order_of(model: str) -> tuple[int, str]:
     return (everyone.index(model) if model in everyone else len(everyone)), model
 
 
-def plain_row(record: Record, metrics: Sequence[str]) -> Row:
+def plain_row(record: ClinicalRecord, metrics: Sequence[str]) -> Row:
     """A row without tests."""
     spec = record.spec
-    values = {name: spec[name] for name in SPEC}
-    values |= {"width": spec.get("width"), "shortcut": spec.get("shortcut"), "epochs": spec.get("epochs")}
-    in_folds = spec["choice"].startswith(IN_FOLDS)  # each fold has as many as its features ask for
-    values["parameters"] = None if in_folds else record.results["parameters"]
-    scores = [seed_scores(seed) for seed in record.results["seeds"]]
+    values: dict[str, Any] = {name: getattr(spec, name) for name in SPEC}
+    values |= {name: getattr(spec, name, None) for name in ("width", "shortcut", "epochs")}  # of networks only
+    in_folds = spec.choice.startswith(IN_FOLDS)  # each fold has as many as its features ask for
+    values["parameters"] = None if in_folds else record.results.parameters
+    scores = [seed_scores(seed) for seed in record.results.seeds]
     by_seed = {name: [percent(each, name) for each in scores] for name in (*metrics, "macro_f1_spread")}
     values["nan"] = sum(each is None for each in scores)
     for metric in metrics:
@@ -84,30 +89,30 @@ def plain_row(record: Record, metrics: Sequence[str]) -> Row:
         values |= {metric: summary.mean, f"{metric}_std": summary.std}
     values |= best_of(by_seed)
     for metric in COLUMNS:
-        paper = published_cell(spec["model"], spec.get("width"), metric) if is_dementiabank(spec) else None
+        paper = published_cell(spec.model, values["width"], metric) if is_dementiabank(spec) else None
         values |= {f"paper_{metric}": paper and paper[0], f"paper_{metric}_std": paper and paper[1]}
     return Row(spec, by_seed, values)
 
 
-def is_dementiabank(spec: Mapping[str, Any]) -> bool:
+def is_dementiabank(spec: Trial) -> bool:
     """Whether the paper's figures are of these data: of that name, of the paper's recordings and patients, and with its
     features or those that Boruta chose on another cohort.
     """
-    named = spec["data"] == "dementiabank" and not spec["generated"] and spec["labels"] == "true"
-    own = (spec["choice"], spec["features"]) == ("all", FEATURES) or spec["choice"].startswith(ON_COHORT)
-    return named and own and (spec["recordings"], spec.get("positive")) == (RECORDINGS, PATIENTS)
+    named = spec.data == "dementiabank" and not spec.generated and spec.labels == "true"
+    own = (spec.choice, spec.features) == ("all", FEATURES) or spec.choice.startswith(ON_COHORT)
+    return named and own and (spec.recordings, spec.positive) == (RECORDINGS, PATIENTS)
 
 
-def unlike_paper(spec: Mapping[str, Any]) -> str:
+def unlike_paper(spec: Trial) -> str:
     """Where a run differs from the paper's settings, in words; empty where it does not."""
-    few = f"seeds: {spec['seeds']} instead of {USUAL.seeds}" if spec["seeds"] < FEWEST else ""
-    return ", ".join(words for words in (unlike(spec, PAPER), few) if words)
+    few = f"seeds: {spec.seeds} instead of {USUAL.seeds}" if spec.seeds < FEWEST else ""
+    return ", ".join(words for words in (unlike(vars(spec), PAPER), few) if words)
 
 
-def seed_scores(seed: Mapping[str, Any]) -> dict[str, float | None] | None:
+def seed_scores(seed: Seed) -> dict[str, float | None] | None:
     """The scores of a seed; None where one of its trainings diverged."""
-    whole = [Counts(*fold) for fold in seed["folds"] if fold is not None]
-    return scores_of(whole, seed.get("roc_auc", ())) if len(whole) == len(seed["folds"]) else None
+    counts = [Counts(*fold) for fold in seed.folds if fold is not None]
+    return scores_of(counts, seed.roc_auc or ()) if len(counts) == len(seed.folds) else None
 
 
 def percent(scores: Mapping[str, float | None] | None, name: str) -> float | None:
@@ -143,8 +148,8 @@ def reference_of(row: Row, rows: Sequence[Row], against: str) -> Row | None:
 
 def alike(row: Row, other: Row) -> bool:
     """Whether two rows may stand in one table: all that both specs have is the same, but model and width."""
-    both = (row.spec.keys() & other.spec.keys()) - {"model", "width"}
-    return all(row.spec[name] == other.spec[name] for name in both)
+    one, two = as_plain(row.spec), as_plain(other.spec)
+    return all(one[name] == two[name] for name in (one.keys() & two.keys()) - {"model", "width"})
 
 
 def metrics_in_row(row: Row) -> list[str]:

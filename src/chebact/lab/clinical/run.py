@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from chebact.lab import LabError
-from chebact.lab.clinical.baselines import MAJORITY
+from chebact.lab.clinical.baselines import BASELINES, MAJORITY
 from chebact.lab.clinical.duplicates import Shared, in_common
 from chebact.lab.clinical.fold_inputs import Choices, chosen_in_folds, chosen_on_cohort, prepared
 from chebact.lab.clinical.models import baseline_results, network_results
+from chebact.lab.clinical.record import ChoiceResults
 from chebact.lab.clinical.spec import (
     IN_FOLDS,
     NONE,
@@ -32,10 +33,11 @@ from chebact.lab.clinical.spec import (
 )
 from chebact.lab.clinical.table import Recordings
 from chebact.lab.engine import Engine, Step, Work
-from chebact.lab.spec import parts_of
-from chebact.lab.starts import start_of
+from chebact.lab.spec import check_choice, parts_of
+from chebact.lab.starts import check_start, start_of
 from chebact.lab.store import read_record
 from chebact.lab.workers import cores
+from chebact.table import ACTIVATIONS
 
 __all__ = ["CHOICE", "NAME", "ClinicalRequest", "run_clinical"]
 
@@ -56,6 +58,9 @@ class ClinicalRequest(ClinicalSettings):
         """All that is to be trained on a table, the longest first."""
         of = partial(NetworkSpec.of, table, choice, self, **parts_of(self, NetworkSettings))
         names = [model for model in dict.fromkeys(self.models) if model not in (MAJORITY, NONE)]
+        for name in names:
+            check_choice("model", name, (*ACTIVATIONS, MAJORITY))
+            check_start(start_of(self.init, name, names), name)
         networks = [
             of(model=model, width=width, init=start_of(self.init, model, names))
             for model in names
@@ -63,6 +68,8 @@ class ClinicalRequest(ClinicalSettings):
         ]
         plain = dict.fromkeys([*(name for name in self.models if name == MAJORITY), *self.baselines])
         others = [BaselineSpec.of(table, choice, self, model=name) for name in plain if name != NONE]
+        for spec in others:
+            check_choice("baseline", spec.model, BASELINES)
         if not networks and not others:
             raise LabError("nothing is asked for: name one model and one width, or one baseline, at least")
         return sorted([*networks, *others], key=lambda spec: spec.cost(), reverse=True)
@@ -121,12 +128,12 @@ def run_clinical(
         jobs = (workers or cores()) if request.chooser is not None else 1  # one cohort is one piece, for all cores
         work = Work(CHOICE, partial(choice_results, table=table, jobs=jobs), ("scikit-learn", "Boruta"))
         yield from engine.run(alone(choosing), work, later=request.specs(request.table, "all"))
-    found = [read_record(spec.path(results)).results for spec in choosing]
+    found: list[ChoiceResults] = [read_record(spec.path(results)).typed.results for spec in choosing]
     table, choices, choice = request.table, None, "all"
     if request.chooser is not None:
-        table, choice = table.with_features(found[0]["features"]), f"{ON_COHORT}{request.chooser.name}"
+        table, choice = table.with_features(found[0].features or ()), f"{ON_COHORT}{request.chooser.name}"
     elif request.in_folds:
-        choices = [[fold["columns"] for fold in seed["folds"]] for seed in found]
+        choices = [[fold.columns for fold in seed.folds or ()] for seed in found]
         choice = f"{IN_FOLDS}, {request.trees} trees, {request.rounds} rounds"
     training = Work(NAME, partial(model_results, table=table, choices=choices), ("scikit-learn",))
     yield from engine.run(alone(request.specs(table, choice)), training)

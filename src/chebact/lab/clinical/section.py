@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from chebact.lab.clinical.figures import colour_of, score_panel
+from chebact.lab.clinical.record import ClinicalRecord
 from chebact.lab.clinical.rerun import clinical_commands
 from chebact.lab.clinical.rows import FEWEST, REFERENCE, Row, is_dementiabank, rows_of, tables_of
 from chebact.lab.clinical.sheets import caption, score_metrics, sheets_of, title_of
@@ -29,7 +30,7 @@ COMMAND = "chebact run clinical --data db-34-am.csv --preset dementiabank --sele
 
 def sections(results: Results) -> list[Section]:
     """What the clinical records show."""
-    rows = rows_of(results.of("clinical"))
+    rows = rows_of(results.typed(ClinicalRecord))
     tables = tables_of(rows)
     blocks: list[Block] = []
     for index, table in enumerate(tables):

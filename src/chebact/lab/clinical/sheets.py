@@ -42,7 +42,7 @@ def caption(rows: Sequence[Row]) -> str:
     epochs = next((f", epochs: {each.epochs}" for each in rows if each.epochs is not None), "")
     return (
         f"{kind}{labels}: {size}, {features}; {row.seeds} seeds of {row.folds} folds{epochs}{join}; "
-        f"digest of the table {row.spec['digest']}"
+        f"digest of the table {row.spec.digest}"
     )
 
 

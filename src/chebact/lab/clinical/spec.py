@@ -5,7 +5,6 @@ The fields of `ClinicalSettings` are options of `chebact run clinical`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, get_args
@@ -14,9 +13,8 @@ from chebact.lab import LabError
 from chebact.lab.clinical.baselines import BASELINES, MAJORITY
 from chebact.lab.clinical.table import Recordings
 from chebact.lab.options import Several, Whole, about
-from chebact.lab.spec import added, check_choice, check_count, parts_of, rebuilt
-from chebact.lab.starts import PAPER, Start, check_start
-from chebact.table import ACTIVATIONS
+from chebact.lab.spec import added, check_choice, check_count, parts_of
+from chebact.lab.starts import PAPER, Start
 
 __all__ = [
     "BaselineSpec",
@@ -26,7 +24,6 @@ __all__ = [
     "NetworkSettings",
     "NetworkSpec",
     "Trial",
-    "spec_of",
 ]
 
 Shortcut = Literal["average", "add"]
@@ -130,10 +127,6 @@ class BaselineSpec(Trial):
 
     model: str
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_choice("baseline", self.model, BASELINES)
-
     def path(self, results: Path) -> Path:
         """Where its record lies below the results folder."""
         return self.folder(results) / "baselines" / f"{self.model}.json"
@@ -159,9 +152,7 @@ class NetworkSpec(NetworkSettings, Trial):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_choice("model", self.model, (*ACTIVATIONS, MAJORITY))
         check_choice("shortcut", self.shortcut, get_args(Shortcut))
-        check_start(self.init, self.model)
         for what in ("width", "epochs", "batch_size"):
             check_count(what, getattr(self, what))
 
@@ -201,10 +192,3 @@ class ChoiceSpec(ChoiceSettings, Trial):
         """About how many seconds of one core it takes."""
         fits = self.rounds * (1 if self.seed is None else self.folds)
         return fits * self.trees * (1 + self.features / 100) * self.recordings / 407 * 6e-4
-
-
-def spec_of(plain: Mapping[str, Any]) -> Trial:
-    """The spec of a record: of features that were chosen, of a network, or of a baseline."""
-    if "wanted_for" in plain:
-        return rebuilt(ChoiceSpec, plain)
-    return rebuilt(NetworkSpec, plain) if "width" in plain else rebuilt(BaselineSpec, plain)

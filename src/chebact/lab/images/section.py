@@ -129,7 +129,7 @@ def shown_by(records: Sequence[Record]) -> str:
     for record in records:
         entries = [entry for entry in record.results["captures"]["after"] if entry["values"] is not None]
         first = min((entry["convolution"] for entry in entries), default=0)
-        outside = [inputs_of(entry)["outside"] for entry in entries if entry["convolution"] == first]
+        outside = [inputs_of(entry).outside for entry in entries if entry["convolution"] == first]
         if outside:
             title = IMAGE_DATASETS[record.spec["dataset"]].title
             shares.append(f"{title}: {min(outside):.0%} to {max(outside):.0%} before convolution {first}")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 
 from chebact.functional import chebyshev_lagrange
+from chebact.lab.captures import Histogram
 from chebact.lab.page.document import Key, Panel
 from chebact.lab.page.theme import LIGHT, as_panel, canvas
 from chebact.node_positions import nodes
@@ -44,7 +45,7 @@ class Shape:
     tails: str = "extrapolate"
     regression_nodes: int = 2
     interval: tuple[float, float] = (-1.0, 1.0)
-    inputs: Mapping[str, Any] | None = None
+    inputs: Histogram | None = None
     curve: Sequence[float] | None = None
     colour: str = "learned"
 
@@ -53,7 +54,7 @@ class Shape:
         if self.values is None:
             assert self.curve is not None
             assert self.inputs is not None
-            x = torch.linspace(self.inputs["low"], self.inputs["high"], len(self.curve), dtype=torch.float64)
+            x = torch.linspace(self.inputs.low, self.inputs.high, len(self.curve), dtype=torch.float64)
             return x, torch.tensor(self.curve, dtype=torch.float64)
         x = torch.linspace(*ends(self), POINTS, dtype=torch.float64)
         row = torch.tensor([list(self.values)], dtype=torch.float64)
@@ -84,7 +85,7 @@ def draw_shape(axes: Axes, shape: Shape) -> None:
         draw_inputs(axes, shape.inputs)
     axes.set_title(shape.title)
     if shape.inputs is not None and shape.values is not None:
-        words = f"{shape.inputs['outside']:.0%} outside"
+        words = f"{shape.inputs.outside:.0%} outside"
         axes.set_title(words, loc="right", fontweight="normal", fontsize=9.5, color=LIGHT["muted"])
 
 
@@ -94,7 +95,7 @@ def ends(shape: Shape) -> tuple[float, float]:
     margin = MARGIN * (right - left) / 2
     low, high = left - margin, right + margin
     if shape.inputs is not None:
-        low, high = min(low, shape.inputs["low"]), max(high, shape.inputs["high"])
+        low, high = min(low, shape.inputs.low), max(high, shape.inputs.high)
     return low, high
 
 
@@ -111,11 +112,11 @@ def frame(axes: Axes, low: float, high: float, ends: tuple[float, float]) -> Non
     axes.grid(axis="y")
 
 
-def draw_inputs(axes: Axes, inputs: Mapping[str, Any]) -> None:
+def draw_inputs(axes: Axes, inputs: Histogram) -> None:
     """The histogram on the lower edge, its highest bar a quarter of the height."""
-    counts = inputs["counts"]
-    width = (inputs["high"] - inputs["low"]) / len(counts)
-    places = [inputs["low"] + index * width for index in range(len(counts))]
+    counts = inputs.counts
+    width = (inputs.high - inputs.low) / len(counts)
+    places = [inputs.low + index * width for index in range(len(counts))]
     heights = [count / max(1, *counts) / 4 for count in counts]
     axes.bar(
         places, heights, width, align="edge", transform=axes.get_xaxis_transform(), color=LIGHT["second"], alpha=0.55,
@@ -132,6 +133,6 @@ def said(shape: Shape) -> str:
         words = f"{shape.title}: heights {heights} at the nodes from left to right"
     if shape.inputs is None:
         return words
-    seen = f"inputs from {shape.inputs['low']:.3g} to {shape.inputs['high']:.3g}"
-    share = f", {shape.inputs['outside']:.0%} of them outside the interval" if shape.values is not None else ""
+    seen = f"inputs from {shape.inputs.low:.3g} to {shape.inputs.high:.3g}"
+    share = f", {shape.inputs.outside:.0%} of them outside the interval" if shape.values is not None else ""
     return f"{words}; {seen}{share}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
@@ -11,9 +11,9 @@ from chebact.lab import LabError
 from chebact.lab.page.comparison import unlike
 from chebact.lab.page.sheet import Mark
 from chebact.lab.stats import summarize
-from chebact.lab.store import Record
 from chebact.lab.synthetic.published import SEEDS, SYNTHETIC, published
 from chebact.lab.synthetic.recipes import DATASETS
+from chebact.lab.synthetic.record import SyntheticRecord
 from chebact.lab.synthetic.spec import SyntheticSpec
 from chebact.networks.residual_mlp import ARCHITECTURES
 
@@ -52,11 +52,11 @@ class Row:
         return {name: value for name, value in asdict(self).items() if name not in ("values", "unlike")}
 
 
-def rows_of(records: Iterable[Record]) -> list[Row]:
+def rows_of(records: Iterable[SyntheticRecord]) -> list[Row]:
     """The rows of synthetic records, in the paper's order of noise, models and data sets; a LabError where two records
     are of one cell, as in a folder above those of two runs.
     """
-    rows = [row_of(record) for record in records if record.experiment == "synthetic"]
+    rows = [row_of(record) for record in records]
     places = Counter((row.model, row.dataset, row.noise, row.recipes) for row in rows)
     for (model, dataset, noise, recipes), count in places.items():
         if count > 1:
@@ -66,19 +66,18 @@ def rows_of(records: Iterable[Record]) -> list[Row]:
     return sorted(rows, key=lambda row: (row.recipes, row.noise, models.index(row.model), datasets.index(row.dataset)))
 
 
-def row_of(record: Record) -> Row:
-    spec, values = record.spec, tuple(seed["rmse"] for seed in record.results["seeds"])
-    ours = summarize(values)
-    cell = published(spec["model"], spec["dataset"], spec["noise"])
+def row_of(record: SyntheticRecord) -> Row:
+    spec, values = record.spec, record.results.rmse
+    ours, cell = summarize(values), published(spec.model, spec.dataset, spec.noise)
     mean, std, nan = (None, None, None) if cell is None else (cell.mean, cell.std, cell.nan)
-    where = (spec["model"], spec["dataset"], spec["noise"], spec["recipes"])
+    where = (spec.model, spec.dataset, spec.noise, spec.recipes)
     return Row(*where, ours.seeds, ours.mean, ours.std, ours.nan, mean, std, nan, values, unlike_paper(spec))
 
 
-def unlike_paper(spec: Mapping[str, Any]) -> str:
+def unlike_paper(spec: SyntheticSpec) -> str:
     """Where a run differs from the paper's, in words. Fewer seeds than ten are compared all the same, down to three."""
-    few = f"seeds: {spec['seeds']} instead of {SEEDS}" if spec["seeds"] < FEWEST else ""
-    return ", ".join(words for words in (unlike(spec, PAPER), few) if words)
+    few = f"seeds: {spec.seeds} instead of {SEEDS}" if spec.seeds < FEWEST else ""
+    return ", ".join(words for words in (unlike(vars(spec), PAPER), few) if words)
 
 
 def tables_of(rows: Iterable[Row]) -> dict[tuple[str, float], list[Row]]:

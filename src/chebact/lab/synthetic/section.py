@@ -9,12 +9,11 @@ from chebact.lab.page.document import Block, Commands, Finding, Fold, Missing, S
 from chebact.lab.page.networks import network_picture
 from chebact.lab.page.results import Results
 from chebact.lab.page.sheet import Sheet
-from chebact.lab.store import Record
 from chebact.lab.synthetic import section_pictures as pictures
 from chebact.lab.synthetic.agreement import Agreement, agreement_of, where
 from chebact.lab.synthetic.explanations import explain, explain_held
 from chebact.lab.synthetic.published import SYNTHETIC
-from chebact.lab.synthetic.recipes import DATASETS
+from chebact.lab.synthetic.record import SyntheticRecord
 from chebact.lab.synthetic.rerun import synthetic_commands
 from chebact.lab.synthetic.rows import Row, rows_of, tables_of
 from chebact.lab.synthetic.tables import FORMS, apart, columns_of, ours, parameter_sheet, seeds_of, sheet_of, theirs
@@ -36,14 +35,14 @@ def sections(results: Results) -> list[Section]:
 
 def synthetic_section(results: Results) -> Section:
     """Everything that the synthetic records show; what is missing is said."""
-    records = [record for record in results.of("synthetic") if is_known(record)]
+    records = results.typed(SyntheticRecord)
     title = "Synthetic functions"
     if not records:
         return Section("synthetic", title, (Missing("Not run yet.", "chebact run synthetic --recipe released"),))
-    forms = [form for form in FORMS if any(record.spec["recipes"] == form for record in records)]
+    forms = [form for form in FORMS if any(record.spec.recipes == form for record in records)]
     blocks: list[Block] = []
     for form in forms:
-        own = [record for record in records if record.spec["recipes"] == form]
+        own = [record for record in records if record.spec.recipes == form]
         parts = form_blocks(own, form)
         blocks += (
             parts if form == forms[0] else [Fold(f"The same with {FORMS[form].replace(': ', ', ')}", tuple(parts))]
@@ -54,24 +53,19 @@ def synthetic_section(results: Results) -> Section:
     blocks.append(Fold("How to run it again", (Words(("Finished parts are skipped.",)), *again)))
     agreement = agreement_of([row for row in rows_of(records) if row.recipes == forms[0]])
     lead = (
-        f"{len({record.spec['model'] for record in records})} networks learn "
-        f"{len({record.spec['dataset'] for record in records})} functions from a thousand noisy points each; the error "
+        f"{len({record.spec.model for record in records})} networks learn "
+        f"{len({record.spec.dataset for record in records})} functions from a thousand noisy points each; the error "
         f"(RMSE) is measured on a thousand other points without noise. Shown first: {FORMS[forms[0]]}."
     )
     finding = finding_of(agreement, records)
     return Section("synthetic", title, tuple(blocks), lead, finding=finding, shows=shown_by(agreement))
 
 
-def is_known(record: Record) -> bool:
-    """Whether the record is of a network and a data set of this version."""
-    return record.spec["model"] in ARCHITECTURES and record.spec["dataset"] in DATASETS
-
-
-def finding_of(agreement: Agreement, records: Sequence[Record]) -> Finding:
+def finding_of(agreement: Agreement, records: Sequence[SyntheticRecord]) -> Finding:
     """The paper's cells that ours agree with, or that the two cannot be compared."""
     near, printed = len(agreement.near), len(agreement.near) + len(agreement.far)
     if not printed:
-        trainings = sum(len(record.results["seeds"]) for record in records)
+        trainings = sum(record.trainings for record in records)
         unlike = "; ".join(dict.fromkeys(row.unlike for row in agreement.other)) or "no published cells"
         return Finding(f"{trainings:,}", f"trainings on synthetic functions, not compared with the paper ({unlike}).")
     sentence = (
@@ -95,7 +89,7 @@ def shown_by(agreement: Agreement) -> str:
     )
 
 
-def form_blocks(records: Sequence[Record], form: str) -> list[Block]:
+def form_blocks(records: Sequence[SyntheticRecord], form: str) -> list[Block]:
     """The blocks of one form of the recipes: figures, then tables, then the exceptions."""
     rows = rows_of(records)
     blocks: list[Block] = [*missing(records, form), *pictures.all_pictures(records, form)]
@@ -105,11 +99,11 @@ def form_blocks(records: Sequence[Record], form: str) -> list[Block]:
     return blocks
 
 
-def missing(records: Sequence[Record], form: str) -> list[Missing]:
+def missing(records: Sequence[SyntheticRecord], form: str) -> list[Missing]:
     """What the paper has and the records do not, one sentence per noise level."""
     found = []
     for noise in dict.fromkeys(level for _, _, level in SYNTHETIC):
-        there = {(r.spec["model"], r.spec["dataset"]) for r in records if r.spec["noise"] == noise}
+        there = {(r.spec.model, r.spec.dataset) for r in records if r.spec.noise == noise}
         wanted = {(model, dataset) for model, dataset, level in SYNTHETIC if level == noise}
         lost = wanted - there
         if lost:

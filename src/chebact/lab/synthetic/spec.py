@@ -14,13 +14,14 @@ import torch
 from torch import Tensor
 
 from chebact.lab import LabError
+from chebact.lab.forms import between
 from chebact.lab.options import Several, Whole, about
-from chebact.lab.spec import added, check_choice, check_count, check_noise, parts_of, rebuilt, stream
+from chebact.lab.spec import added, check_choice, check_count, check_noise, parts_of, stream
 from chebact.lab.starts import PAPER, Start, check_start, start_of
 from chebact.lab.synthetic.recipes import DATASETS, RECIPE_FORMS, RecipeForm, published_split
 from chebact.networks.residual_mlp import ARCHITECTURES
 
-__all__ = ["SyntheticRequest", "SyntheticSpec", "spec_of"]
+__all__ = ["SyntheticRequest", "SyntheticSpec"]
 
 TOGETHER = 144  # replicas in one batch: enough to hide the overhead of a step, few enough to stay in the last cache
 COLUMNS = 5  # inputs of the widest network of the paper's data; data with fewer features have zeros there
@@ -33,7 +34,7 @@ class Cell:
 
     model: str
     dataset: str
-    noise: float
+    noise: Annotated[float, between(0, 1e100)]
 
 
 @dataclass(frozen=True)
@@ -148,8 +149,3 @@ class SyntheticRequest(Settings, Cells):
 def named(names: tuple[str, ...], table: Mapping[str, Any]) -> list[str]:
     """The names that were given, each once; the word all is for every row of the table."""
     return list(table) if names == ALL else list(dict.fromkeys(names))
-
-
-def spec_of(plain: Mapping[str, Any]) -> SyntheticSpec:
-    """The spec of a record."""
-    return rebuilt(SyntheticSpec, plain)
