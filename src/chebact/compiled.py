@@ -54,24 +54,12 @@ def gradients(
 
 
 @evaluate.register_fake
-def _(
-    x: Tensor, values: Tensor, kind: str, nodes: int, left: float, right: float, channel_dim: int, replicated: bool
-) -> Tensor:
+def _(x: Tensor, *_: Any) -> Tensor:
     return torch.empty_like(x)
 
 
 @gradients.register_fake
-def _(
-    x: Tensor,
-    grad: Tensor,
-    values: Tensor,
-    kind: str,
-    nodes: int,
-    left: float,
-    right: float,
-    channel_dim: int,
-    replicated: bool,
-) -> tuple[Tensor, Tensor]:
+def _(x: Tensor, grad: Tensor, values: Tensor, *_: Any) -> tuple[Tensor, Tensor]:
     return torch.empty_like(x), values.new_empty(values.shape)
 
 
