@@ -90,13 +90,13 @@ class Stepper:
         """Start, stop and group of adjacent parameters in one group of the optimizer."""
         groups = {id(each): n for n, group in enumerate(self.optimizer.param_groups) for each in group["params"]}
         run: tuple[int, int, int] | None = None
-        for slot in sorted(slots, key=lambda slot: slot.place):
+        for slot in sorted(slots, key=lambda slot: slot.offset):
             number = groups.get(id(slot.parameter)) if slot.parameter.requires_grad else None
-            stop = slot.place + slot.rows * slot.columns
+            stop = slot.offset + slot.rows * slot.columns
             if run is not None and run[2] != number:
                 yield run
                 run = None
             if number is not None:
-                run = (slot.place if run is None else run[0], stop, number)
+                run = (slot.offset if run is None else run[0], stop, number)
         if run is not None:
             yield run
