@@ -19,7 +19,7 @@ import numpy
 from chebact.checks import Interval
 from chebact.node_positions import barycentric_weights, split_nodes
 
-LEFT_HEIGHT, LEFT_SLOPE, RIGHT_HEIGHT, RIGHT_SLOPE = -4, -3, -2, -1
+LEFT_SLOPE, RIGHT_SLOPE = -3, -1  # rows of the pieces
 CHEBYSHEV_POWERS = numpy.array([[1.0, 0, -1, 0], [0, 1, 0, -3], [0, 0, 2, 0], [0, 0, 0, 4]])  # T_k in column k
 SMALL_ENOUGH = 2.0**20  # a channel with numbers up to this is not scaled; see `steps_down`
 POWER_DEGREE = 3  # up to this degree power coefficients are accurate; above, the barycentric form is needed
