@@ -108,7 +108,7 @@ def _gpu_row() -> KernelRow:
 
 def _choice() -> str:
     try:
-        asked = kernels.asked_for()
+        asked = kernels.requested_kernel()
     except ValueError as error:
         raise LabError(str(error)) from None
     if asked is not None:
