@@ -128,7 +128,7 @@ def show(path):
     """What was let through becomes rows and shapes, or is refused in a sentence by those who show it; 1."""
     record = read_record(path)
     if record.experiment in SUBJECTS:
-        rows = SUBJECTS[record.experiment].rows_of([record if record.experiment == "images" else record.typed])
+        rows = SUBJECTS[record.experiment].rows_of([record.typed])
         assert json.loads(as_json([row.exported() if hasattr(row, "exported") else row.values for row in rows]))
     with suppress(LabError):
         assert json.dumps([shapes.as_json() for shapes in shapes_in_record(path)], allow_nan=False)
