@@ -26,7 +26,7 @@ LAYERS = [
     ["functional"],
     ["interpolation"],
     ["initial", "formula", "learned"],
-    ["activations"],
+    ["activations", "curvature"],
     ["table"],
     ["recording"],
     ["plotting", "networks.*"],

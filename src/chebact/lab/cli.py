@@ -11,7 +11,7 @@ from cyclopts import App, CycloptsError, Parameter, UnusedCliTokensError
 
 from chebact.lab import LabError
 from chebact.lab.experiments import EXPERIMENTS
-from chebact.lab.options import as_default, in_options
+from chebact.lab.options import AllRecords, about, as_default, in_options
 from chebact.lab.renamed import current_names
 from chebact.lab.stopping import Stopped, stop_by_exception
 
@@ -63,21 +63,11 @@ app.command(
 @report.default
 def report_all(
     *,
-    results: Path = Path("results"),
-    output: Path = Path("report"),
-    open: Annotated[bool, Parameter(negative=())] = False,
+    results: AllRecords = Path("results"),
+    output: Annotated[Path, about("Folder to write index.html into.")] = Path("report"),
+    open: Annotated[bool, Parameter(negative=()), about("Open the page in the browser once it is written.")] = False,
 ) -> None:
-    """What `chebact report` does without another word: the same as `chebact report all`.
-
-    Parameters
-    ----------
-    results
-        Folder of the records of all experiments.
-    output
-        Folder to write index.html into.
-    open
-        Open the page in the browser once it is written.
-    """
+    """What `chebact report` does without another word: the same as `chebact report all`."""
     from chebact.lab.commands.report import Page, everything
 
     everything(results=results, page=Page(output, open))

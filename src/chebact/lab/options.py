@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 from cyclopts import Parameter, Token
@@ -16,7 +17,18 @@ from cyclopts import Parameter, Token
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-__all__ = ["Flat", "Several", "Whole", "about", "as_default", "as_typed", "in_options", "options"]
+__all__ = [
+    "AllRecords",
+    "Flat",
+    "Records",
+    "Several",
+    "Whole",
+    "about",
+    "as_default",
+    "as_typed",
+    "in_options",
+    "options",
+]
 
 ARGUMENTS = {  # what lower layers call an argument, in backticks, and the option that it is; most share the name
     **{
@@ -51,6 +63,10 @@ Whole = Annotated[int, Parameter(converter=whole_number)]
 def about(sentence: str, name: str | None = None) -> Parameter:
     """What an option is about; `name` where it is not that of the field."""
     return Parameter(help=sentence, name=name)
+
+
+Records = Annotated[Path, about("Folder of the records.")]
+AllRecords = Annotated[Path, about("Folder of the records of all experiments.")]
 
 
 def as_typed(value: Any) -> str:

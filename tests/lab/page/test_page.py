@@ -375,10 +375,10 @@ def test_the_command_says_what_it_draws_and_opens_the_page(records, tmp_path, ca
 def test_a_fourth_experiment_is_one_row(records, monkeypatch):
     """The page draws what a row of the table names, and knows no subject beside it."""
     ours = Section("fourth", "A fourth", (Words(("drawn",)),), finding=Finding("42", "of the fourth."), shows="All.")
-    module = types.ModuleType("chebact_fourth")
+    module = types.ModuleType("other.fourth.section")
     module.sections = lambda results: [ours] if results.of("fourth") else []
-    monkeypatch.setitem(sys.modules, "chebact_fourth", module)
-    row = replace(EXPERIMENTS["images"], name="fourth", title="A fourth", sections="chebact_fourth:sections")
+    monkeypatch.setitem(sys.modules, "other.fourth.section", module)
+    row = replace(EXPERIMENTS["images"], name="fourth", title="A fourth", package="other")
     monkeypatch.setitem(EXPERIMENTS, "fourth", row)
     own = replace(records[0], experiment="fourth")
     sections = sections_of(Results(Path("elsewhere"), [own]), ["fourth"])

@@ -16,7 +16,7 @@ from chebact.lab.clinical.run import CHOICE, NAME, ClinicalRequest, run_clinical
 from chebact.lab.clinical.spec import ClinicalSettings
 from chebact.lab.clinical.table import DataError
 from chebact.lab.commands.run import Workers, train
-from chebact.lab.options import Flat
+from chebact.lab.options import Flat, Records
 from chebact.lab.progress import tell
 from chebact.lab.spec import parts_of
 from chebact.lab.store import Record
@@ -30,16 +30,10 @@ def run(
     *,
     table: Annotated[TableOptions, Flat] = GENERATED,
     settings: Annotated[ClinicalSettings, Flat] = USUAL,
-    results: Path = Path("results/clinical"),
+    results: Records = Path("results/clinical"),
     machine: Annotated[Workers, Flat] = MACHINE,
 ) -> None:
-    """Train what is missing in the results folder. Stop it at any moment; the same command goes on from there.
-
-    Parameters
-    ----------
-    results
-        Folder of the records.
-    """
+    """Train what is missing in the results folder. Stop it at any moment; the same command goes on from there."""
     where = machine.checked(results)
     try:
         own, chooser = tables_asked(table)

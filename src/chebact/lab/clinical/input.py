@@ -10,7 +10,7 @@ from typing import Annotated
 from chebact.lab import LabError
 from chebact.lab.clinical.cohorts import generated_choice_cohort, generated_cohort
 from chebact.lab.clinical.table import Columns, DataError, Recordings, TwoLabels, preset, read_recordings, rows_of
-from chebact.lab.options import Several
+from chebact.lab.options import Several, about
 
 __all__ = ["TableOptions", "tables_asked"]
 
@@ -20,53 +20,39 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")  # of a folder
 
 @dataclass(frozen=True)
 class TableOptions:
-    """What table to learn from, and what its columns mean.
+    """What table to learn from, and what its columns mean."""
 
-    Parameters
-    ----------
-    data
-        A CSV file with one row per recording; without it, generated data.
-    preset
-        A table with known columns: dementiabank, famouspeople, parkinson-replicated or parkinson-multiple.
-    name
-        What to call the data: the preset or the file's name by default.
-    subject
-        The column that says who was recorded.
-    label
-        The column of the label: a value, or JSON such as [{"name": "ad"}].
-    positive
-        The label of class 1.
-    negative
-        The labels of class 0; recordings of any other are left out.
-    features
-        A text file with the one feature name per line, or the word all.
-    drop
-        Columns that are no features.
-    two_labels
-        What becomes of a subject with recordings of both classes: refuse the table, keep or drop the subject.
-    select
-        A second CSV file of the same columns on which Boruta chooses the features; or the word folds, to have them
-        chosen on the training side of every fold; or the word none.
-    """
-
-    data: Path | None = None
-    preset: str | None = None
-    name: str | None = None
-    subject: str | None = None
-    label: str | None = None
-    positive: str | None = None
-    negative: Annotated[tuple[str, ...], Several] = ()
-    features: str | None = None
-    drop: Annotated[tuple[str, ...], Several] = ()
-    two_labels: TwoLabels = "refuse"
-    select: str | None = None
+    data: Annotated[Path | None, about("A CSV file with one row per recording; without it, generated data.")] = None
+    preset: Annotated[
+        str | None,
+        about("A table with known columns: dementiabank, famouspeople, parkinson-replicated or parkinson-multiple."),
+    ] = None
+    name: Annotated[str | None, about("What to call the data: the preset or the file's name by default.")] = None
+    subject: Annotated[str | None, about("The column that says who was recorded.")] = None
+    label: Annotated[str | None, about('The column of the label: a value, or JSON such as [{"name": "ad"}].')] = None
+    positive: Annotated[str | None, about("The label of class 1.")] = None
+    negative: Annotated[
+        tuple[str, ...], Several, about("The labels of class 0; recordings of any other are left out.")
+    ] = ()
+    features: Annotated[str | None, about("A text file with one feature name per line, or the word all.")] = None
+    drop: Annotated[tuple[str, ...], Several, about("Columns that are no features.")] = ()
+    two_labels: Annotated[
+        TwoLabels,
+        about("What becomes of a subject with recordings of both classes: refuse the table, keep or drop the subject."),
+    ] = "refuse"
+    select: Annotated[
+        str | None,
+        about(
+            "A second CSV file of the same columns on which Boruta chooses the features; or the word folds, to have "
+            "them chosen on the training side of every fold; or the word none."
+        ),
+    ] = None
 
 
 def tables_asked(options: TableOptions) -> tuple[Recordings, Recordings | None]:
     """The table, and the one to choose the features on, if any."""
     if options.data is None:
-        about = ("preset", "name", *COLUMNS, "drop")
-        given = [f"--{each}" for each in about if getattr(options, each)]
+        given = [f"--{each}" for each in ("preset", "name", *COLUMNS, "drop") if getattr(options, each)]
         given += ["--two-labels"] * (options.two_labels != "refuse")
         if given:
             raise LabError(f"{', '.join(given)} says something about a table: name the file with --data")

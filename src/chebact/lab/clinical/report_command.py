@@ -14,7 +14,7 @@ from chebact.lab.clinical.rows import REFERENCE, Row, rows_of, tables_of
 from chebact.lab.clinical.sheets import caption, document_blocks, sheets_of
 from chebact.lab.commands.report import NO_FILES, USUAL_PAGE, FileOptions, PageOptions, View
 from chebact.lab.commands.report import report as report_records
-from chebact.lab.options import Several
+from chebact.lab.options import Records, Several, about
 from chebact.lab.page.sheet import as_rich
 
 __all__ = ["report"]
@@ -25,23 +25,16 @@ SHOWN = ("generated", "parkinson-replicated", "parkinson-multiple")  # the data 
 
 def report(
     *,
-    results: Path = RESULTS,
-    datasets: Annotated[tuple[str, ...], Several] = (),
-    against: str | None = None,
+    results: Records = RESULTS,
+    datasets: Annotated[tuple[str, ...], Several, about("Only the tables of these data.")] = (),
+    against: Annotated[
+        str | None,
+        about("The model that the others are tested against; tanh by default, where there is a record of it."),
+    ] = None,
     files: FileOptions = NO_FILES,
     page: PageOptions = USUAL_PAGE,
 ) -> None:
-    """Show the tables that the records give, in percent, with the tests between models, and write the page.
-
-    Parameters
-    ----------
-    results
-        Folder of the records.
-    datasets
-        Only the tables of these data.
-    against
-        The model that the others are tested against; tanh by default, where there is a record of it.
-    """
+    """Show the tables that the records give, in percent, with the tests between models, and write the page."""
     seen: set[str] = set()
 
     def keep(record: ClinicalRecord) -> bool:

@@ -16,7 +16,7 @@ from rich.status import Status
 
 from chebact import __version__
 from chebact.lab import LabError
-from chebact.lab.options import Several
+from chebact.lab.options import AllRecords, Flat, Several, about
 from chebact.lab.output import check_folder, check_outputs, make_folder, save, wide_console
 from chebact.lab.page.documents import update_document
 from chebact.lab.page.page import as_html, sections_of
@@ -42,27 +42,15 @@ PAGE = Path("report")
 
 @dataclass(frozen=True)
 class Files:
-    """Where to write what is shown.
+    """Where to write what is shown."""
 
-    Parameters
-    ----------
-    markdown
-        Write the tables to this file as Markdown.
-    text
-        Write the tables to this file as plain text.
-    csv
-        Write the rows to this file as comma-separated values.
-    json
-        Write the rows to this file as JSON.
-    update
-        Documents whose marked blocks are to be filled from the records.
-    """
-
-    markdown: Path | None = None
-    text: Path | None = None
-    csv: Path | None = None
-    json: Path | None = None
-    update: Annotated[tuple[Path, ...], Several] = ()
+    markdown: Annotated[Path | None, about("Write the tables to this file as Markdown.")] = None
+    text: Annotated[Path | None, about("Write the tables to this file as plain text.")] = None
+    csv: Annotated[Path | None, about("Write the rows to this file as comma-separated values.")] = None
+    json: Annotated[Path | None, about("Write the rows to this file as JSON.")] = None
+    update: Annotated[
+        tuple[Path, ...], Several, about("Documents whose marked blocks are to be filled from the records.")
+    ] = ()
 
     @property
     def paths(self) -> tuple[Path | None, ...]:
@@ -72,23 +60,18 @@ class Files:
 
 @dataclass(frozen=True)
 class Page:
-    """Where the page goes.
+    """Where the page is written."""
 
-    Parameters
-    ----------
-    output
-        Folder of the page, index.html; without it the page goes to `report` unless another file is asked for.
-    open
-        Open the page in the browser once it is written.
-    """
-
-    output: Path | None = None
-    open: Annotated[bool, Parameter(negative=())] = False
+    output: Annotated[
+        Path | None,
+        about("Folder of the page, index.html; without it the page goes to `report` unless another file is asked for."),
+    ] = None
+    open: Annotated[bool, Parameter(negative=()), about("Open the page in the browser once it is written.")] = False
 
 
 NO_FILES, USUAL_PAGE = Files(), Page()
-FileOptions = Annotated[Files, Parameter(name="*")]
-PageOptions = Annotated[Page, Parameter(name="*")]
+FileOptions = Annotated[Files, Flat]
+PageOptions = Annotated[Page, Flat]
 
 
 @dataclass(frozen=True)
@@ -160,14 +143,8 @@ def as_text(view: View) -> str:
     return text.getvalue()
 
 
-def everything(*, results: Path = RESULTS, page: PageOptions = USUAL_PAGE) -> None:
-    """Write the page of all experiments; what was not run yet is said there.
-
-    Parameters
-    ----------
-    results
-        Folder of the records of all experiments.
-    """
+def everything(*, results: AllRecords = RESULTS, page: PageOptions = USUAL_PAGE) -> None:
+    """Write the page of all experiments; what was not run yet is said there."""
     check_folder(page.output or PAGE, "--output")
     write_page(None, read_results(results), page)
 

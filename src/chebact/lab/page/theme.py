@@ -34,65 +34,37 @@ __all__ = [
     "image_kind",
 ]
 
-LIGHT = {
-    "paper": "#fdfdfb",
-    "ink": "#1b1f27",
-    "muted": "#5e6673",
-    "line": "#c9ced6",
-    "grid": "#e7eaee",
-    "shade": "#eef0f3",
-    "learned": "#1d5fc4",
-    "second": "#0a8068",
-    "other": "#c2500c",
-    "third": "#8b3fb8",
-    "fourth": "#b5366f",
-    "fifth": "#8a6d00",
-    "faint": "#9aa2ae",
+COLOURS = {  # of figures, in light and in dark
+    "paper": ("#fdfdfb", "#14171c"),
+    "ink": ("#1b1f27", "#e8eaee"),
+    "muted": ("#5e6673", "#a3abb8"),
+    "line": ("#c9ced6", "#454c58"),
+    "grid": ("#e7eaee", "#282d35"),
+    "shade": ("#eef0f3", "#1f242b"),
+    "learned": ("#1d5fc4", "#7db2ff"),
+    "second": ("#0a8068", "#4fd0b0"),
+    "other": ("#c2500c", "#ff9d5c"),
+    "third": ("#8b3fb8", "#d29bf5"),
+    "fourth": ("#b5366f", "#ff8fbc"),
+    "fifth": ("#8a6d00", "#e6c44d"),
+    "faint": ("#9aa2ae", "#717a88"),
 }
-DARK = {
-    "paper": "#14171c",
-    "ink": "#e8eaee",
-    "muted": "#a3abb8",
-    "line": "#454c58",
-    "grid": "#282d35",
-    "shade": "#1f242b",
-    "learned": "#7db2ff",
-    "second": "#4fd0b0",
-    "other": "#ff9d5c",
-    "third": "#d29bf5",
-    "fourth": "#ff8fbc",
-    "fifth": "#e6c44d",
-    "faint": "#717a88",
+PAGE_COLOURS = {  # of the page only, in which no figure is drawn: boxes of diagrams, cells of tables
+    "tint-plain": ("#f3f4f6", "#232830"),
+    "edge-plain": ("#b9bfc9", "#59616e"),
+    "tint-learned": ("#dbe8fb", "#1c3357"),
+    "edge-learned": ("#6f9fe0", "#6a9be0"),
+    "better": ("#dcf1e3", "#163826"),
+    "worse": ("#fdeed8", "#40300f"),
+    "far": ("#fbdcd6", "#4a201a"),
+    "nan": ("#eeedf3", "#292833"),
+    "better-ink": ("#0f6b35", "#86dba6"),
+    "worse-ink": ("#8a4b00", "#f0be70"),
+    "far-ink": ("#a32112", "#ff9d8c"),
+    "code": ("#f1f2f4", "#20252c"),
 }
-# Colours of the page alone, which no figure is drawn in: boxes of diagrams, cells of tables.
-PAGE_LIGHT = {
-    "tint-plain": "#f3f4f6",
-    "edge-plain": "#b9bfc9",
-    "tint-learned": "#dbe8fb",
-    "edge-learned": "#6f9fe0",
-    "better": "#dcf1e3",
-    "worse": "#fdeed8",
-    "far": "#fbdcd6",
-    "nan": "#eeedf3",
-    "better-ink": "#0f6b35",
-    "worse-ink": "#8a4b00",
-    "far-ink": "#a32112",
-    "code": "#f1f2f4",
-}
-PAGE_DARK = {
-    "tint-plain": "#232830",
-    "edge-plain": "#59616e",
-    "tint-learned": "#1c3357",
-    "edge-learned": "#6a9be0",
-    "better": "#163826",
-    "worse": "#40300f",
-    "far": "#4a201a",
-    "nan": "#292833",
-    "better-ink": "#86dba6",
-    "worse-ink": "#f0be70",
-    "far-ink": "#ff9d8c",
-    "code": "#20252c",
-}
+LIGHT, DARK = ({name: pair[scheme] for name, pair in COLOURS.items()} for scheme in (0, 1))
+PAGE_LIGHT, PAGE_DARK = ({name: pair[scheme] for name, pair in PAGE_COLOURS.items()} for scheme in (0, 1))
 DPI = 72  # then a point is a pixel of the page
 FONT = 11
 

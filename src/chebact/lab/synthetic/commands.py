@@ -10,7 +10,7 @@ from rich.console import Console
 
 from chebact.lab.commands.report import Files, check_no_record, write_files
 from chebact.lab.commands.run import Workers, train
-from chebact.lab.options import Flat
+from chebact.lab.options import Flat, Records, about
 from chebact.lab.output import check_outputs
 from chebact.lab.progress import show_progress, tell_where
 from chebact.lab.stats import summarize
@@ -29,16 +29,10 @@ USUAL, MACHINE = SyntheticRequest(), Workers()
 def run(
     *,
     request: Annotated[SyntheticRequest, Flat] = USUAL,
-    results: Path = Path("results/synthetic"),
+    results: Records = Path("results/synthetic"),
     machine: Annotated[Workers, Flat] = MACHINE,
 ) -> None:
-    """Train what is missing in the results folder. Stop it at any moment; the same command goes on from there.
-
-    Parameters
-    ----------
-    results
-        Folder of the records.
-    """
+    """Train what is missing in the results folder. Stop it at any moment; the same command goes on from there."""
     train(NAME, run_synthetic(request, results, **machine.checked(results)), results, lines_of)
 
 
@@ -56,22 +50,14 @@ def lines_of(records: Sequence[Record]) -> list[str]:
 
 def reproduce(
     *,
-    recipe: RecipeForm = "released",
-    results: Path | None = None,
-    json: Path | None = None,
+    recipe: Annotated[
+        RecipeForm, about("As the published figures were made, or as the paper prints them.")
+    ] = "released",
+    results: Annotated[Path | None, about("Folder of the records; `reproduced` by default.")] = None,
+    json: Annotated[Path | None, about("Write the rows to this file as JSON.")] = None,
     machine: Annotated[Workers, Flat] = MACHINE,
 ) -> None:
-    """Train the paper's synthetic tables and show them: both noise levels and ten seeds, 1,540 trainings.
-
-    Parameters
-    ----------
-    recipe
-        As the published figures were made, or as the paper prints them.
-    results
-        Folder of the records; `reproduced` by default.
-    json
-        Write the rows to this file as JSON.
-    """
+    """Train the paper's synthetic tables and show them: both noise levels and ten seeds, 1,540 trainings."""
     request = SyntheticRequest(recipes=recipe)
     folder = results or Path("reproduced")  # not among the records of the project
     check_no_record(folder, json)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from chebact.lab import LabError
 from chebact.lab.commands.report import RESULTS, must_have, tell
+from chebact.lab.options import Records, about
 from chebact.lab.output import check_folder, make_folder, save
 from chebact.lab.page.learned import draw_shape
 from chebact.lab.page.results import Results, read_results
@@ -26,16 +27,12 @@ SHOWN = "gravity"  # if there is a record of it, else the first data set that ha
 COMMAND = f"chebact run synthetic --recipe released --models {MODEL} --noise {NOISE:g}"
 
 
-def pictures(*, results: Path = RESULTS, output: Path = Path("docs/images")) -> None:
-    """Draw the pictures of the README from the records.
-
-    Parameters
-    ----------
-    results
-        Folder of the records.
-    output
-        Folder to write the SVG files into.
-    """
+def pictures(
+    *,
+    results: Records = RESULTS,
+    output: Annotated[Path, about("Folder to write the SVG files into.")] = Path("docs/images"),
+) -> None:
+    """Draw the pictures of the README from the records."""
     must_have("matplotlib")
     check_folder(output, "--output")
     drawn = readme_pictures(read_results(results))

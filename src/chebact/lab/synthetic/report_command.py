@@ -10,7 +10,7 @@ from rich.console import Console
 
 from chebact.lab.commands.report import NO_FILES, USUAL_PAGE, FileOptions, PageOptions, View
 from chebact.lab.commands.report import report as report_records
-from chebact.lab.options import Several
+from chebact.lab.options import Records, Several, about
 from chebact.lab.page.sheet import as_rich
 from chebact.lab.synthetic.agreement import agreement_of
 from chebact.lab.synthetic.explanations import as_lines
@@ -26,23 +26,13 @@ RESULTS = Path("results/synthetic")
 
 def report(
     *,
-    results: Path = RESULTS,
-    recipe: RecipeForm | None = None,
-    noise: Annotated[tuple[float, ...], Several] = (),
+    results: Records = RESULTS,
+    recipe: Annotated[RecipeForm | None, about("Only the tables of this form of the recipes.")] = None,
+    noise: Annotated[tuple[float, ...], Several, about("Only the tables of these noise levels.")] = (),
     files: FileOptions = NO_FILES,
     page: PageOptions = USUAL_PAGE,
 ) -> None:
-    """Show the tables that the records give, each cell beside the published one, and write the page with the figures.
-
-    Parameters
-    ----------
-    results
-        Folder of the records.
-    recipe
-        Only the tables of this form of the recipes.
-    noise
-        Only the tables of these noise levels.
-    """
+    """Show the tables of the records, each cell beside the published one, and write the page with the figures."""
 
     def keep(record: SyntheticRecord) -> bool:
         return recipe in (None, record.spec.recipes) and (not noise or record.spec.noise in noise)

@@ -83,7 +83,7 @@ class _Learned:
     def __init__(self, module: Any, plan: Plan) -> None:
         basis: Basis = module.basis
         self.plan, self.terms, self.rows = plan, basis.degree + 1, module.learned.shape[1]
-        constants = table_constants(basis).astype(numpy.float64 if plan.code.double else numpy.float32)
+        constants = table_constants(basis).astype(plan.code.numbers)
         plan.kept.append(constants)
         self.constants = constants.ctypes.data
         self.choices = (basis.degree, _tails_kind(basis), int(basis.interval == (-1.0, 1.0)))

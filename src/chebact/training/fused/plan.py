@@ -12,6 +12,7 @@ import numpy
 from torch import nn
 
 from chebact.activations import PrototypeSimilarity
+from chebact.curvature import curvature_form
 from chebact.networks.linear import ReplicaLinear
 from chebact.networks.residual_mlp import ResidualMLP
 from chebact.training.fused.activations import LEARNED, Activation, activation_of, activations_in
@@ -27,7 +28,15 @@ ALL = -1  # stands for the number of points of the batch
 class Plan:
     """All operations of a step for one network, batch size, loss and optimizer."""
 
-    def __init__(self, network: ResidualMLP, batch_size: int, loss: LossReading, stepper: Stepper, code: Code) -> None:
+    def __init__(
+        self,
+        network: ResidualMLP,
+        batch_size: int,
+        loss: LossReading,
+        stepper: Stepper,
+        code: Code,
+        curvature: float = 0.0,
+    ) -> None:
         self.code, self.batch_size = code, batch_size
         self.operations: list[tuple[int, ...]] = []
         self.kept: list[Any] = []  # what addresses in the operations point to
@@ -49,6 +58,8 @@ class Plan:
         self.turned = self.room.take_apart(self.width * self.width)
         self.stream, self.branches = self.rows(), (self.rows(), self.rows())
         self.emit_network(network, loss)
+        if curvature:
+            self.emit_curvature(network, curvature)
         self.emit_optimizer(stepper)
 
     def whole(self, count: int) -> int:
@@ -214,6 +225,16 @@ class Plan:
         plus = (self.zeros, 0, 0) if other is None else other
         numbers = (*left, *right, first, *plus, out, rows, self.width)
         self.emit("linear", "multiply", *numbers, choices=(int(self.code.tall),), maker="product_programs")
+
+    def emit_curvature(self, network: ResidualMLP, weight: float) -> None:
+        """Add the gradient of the curvature penalty to that of every learned activation's heights."""
+        for module in network.modules():
+            if isinstance(module, LEARNED):
+                matrix = (2 * weight * curvature_form(module.basis)).astype(self.code.numbers)
+                self.kept.append(matrix)
+                slot = next(slot for slot in self.slots if slot.parameter is module.learned)
+                numbers = (slot.place, slot.place + self.gradients, slot.columns, slot.rows)
+                self.emit("curvature", "bend", matrix.ctypes.data, *numbers)
 
     def emit_optimizer(self, stepper: Stepper) -> None:
         """One operation for each run of parameters of one group."""

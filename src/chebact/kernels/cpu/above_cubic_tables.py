@@ -10,14 +10,14 @@ import math
 
 from numba import float64
 
-from chebact.kernels.cpu.lanes import WIDTH, fma, load, load_one, splat, store
+from chebact.kernels.cpu.lanes import fill, fma, load, load_one, store, width_of
 from chebact.kernels.cpu.tasks import clear, jit
 
 
 @jit
-def padded(numbers):
-    """The length of a row of numbers, filled up to whole vectors."""
-    return (numbers + WIDTH - 1) // WIDTH * WIDTH
+def padded(start, numbers):
+    """The length of a row of numbers, filled up to whole vectors such as `start` points to."""
+    return (numbers + width_of(start) - 1) // width_of(start) * width_of(start)
 
 
 @jit
@@ -26,11 +26,11 @@ def multiplied(row, values, first, matrix, terms, numbers, kept):
 
     `kept`: the first numbers are the parameters themselves.
     """
-    length = padded(numbers)
+    length = padded(row, numbers)
     clear(row, length, 0.0)
     for j in range(terms):
-        y = splat(float64(load_one(values, first + j)))
-        for n in range(0, length, WIDTH):
+        y = fill(row, load_one(values, first + j))
+        for n in range(0, length, width_of(row)):
             store(row, n, fma(y, load(matrix, j * length + n), load(row, n)))
     if kept:
         for j in range(terms):
@@ -47,7 +47,7 @@ def saturated(number, largest):
 def put_table(out, start, row, terms, numbers, lined, limits):
     """Put the numbers, and the power of two that all but the lines' were divided by, at out[start] and on."""
     largest, small_enough, step, two_steps = limits
-    bent, size = terms if lined else numbers, 0.0
+    bent, size = numbers if lined is None else terms, 0.0
     for n in range(numbers):
         store(row, n, saturated(load_one(row, n), largest))
         if n < bent:
@@ -58,3 +58,11 @@ def put_table(out, start, row, terms, numbers, lined, limits):
     for n in range(numbers):
         store(out, start + n, load_one(row, n) / (factor if n < bent else 1.0))
     store(out, start + numbers, factor)
+
+
+@jit
+def put_wide_table(out, start, row, powers, numbers, largest):
+    """Put the numbers at out[start] and on; those after the powers are rounded to a smaller type later."""
+    for n in range(numbers):
+        here = load_one(row, n)
+        store(out, start + n, here if n < powers else saturated(here, largest))
