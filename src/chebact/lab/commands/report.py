@@ -22,7 +22,6 @@ from chebact.lab.page.documents import update_document
 from chebact.lab.page.page import as_html, sections_of
 from chebact.lab.page.results import Results, read_results
 from chebact.lab.page.sheet import as_csv, as_json
-from chebact.lab.store import Record
 
 __all__ = [
     "NO_FILES",
@@ -105,19 +104,15 @@ def report(
     check_no_record(results, *files.paths)
     check_outputs(files=files.paths, folders=(page.output,), documents=files.update)
     found = read_results(results)
-    records = [record for record in found.of(experiment) if keep(content(record))]
+    records = [record for record in found.of(experiment) if keep(record.typed)]
     if not records:
         raise LabError(
             f"no {experiment} records below {results} are of that kind: `chebact run {experiment}` makes some"
         )
-    shown = view([content(record) for record in records])
+    shown = view([record.typed for record in records])
     wrote = write_files(shown, files)
     if page != USUAL_PAGE or not wrote:
         write_page((experiment,), replace(found, records=records), page)
-
-
-def content(record: Record) -> Any:
-    return record if record.experiment == "images" else record.typed  # until images reads typed records
 
 
 def write_files(view: View, files: Files) -> bool:
