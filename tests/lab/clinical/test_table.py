@@ -11,7 +11,7 @@ from scipy import stats
 
 from chebact.lab.clinical.cells import number_of
 from chebact.lab.clinical.cohorts import SIGNAL, generated_choice_cohort, generated_cohort
-from chebact.lab.clinical.duplicates import in_common
+from chebact.lab.clinical.duplicates import find_shared_rows
 from chebact.lab.clinical.features import PAPER_FEATURES
 from chebact.lab.clinical.table import PRESETS, Columns, DataError, preset, read_recordings
 
@@ -247,13 +247,13 @@ def drawn(seed, values, recordings=60):
 
 def test_recordings_in_common_and_what_chance_gives():
     for seed in range(20):  # two honest cohorts of features with few values
-        shared = in_common(*drawn(seed, 6), *drawn(100 + seed, 6))
+        shared = find_shared_rows(*drawn(seed, 6), *drawn(100 + seed, 6))
         assert shared.count > 0
         assert shared.chance
-    assert in_common(*drawn(0, 10**6), *drawn(1, 10**6)).count == 0
+    assert find_shared_rows(*drawn(0, 10**6), *drawn(1, 10**6)).count == 0
     for values in (6, 30, 10**6):  # a cohort and itself, in another order
         x, subjects = drawn(0, values)
-        assert not in_common(x, subjects, x[::-1], subjects[::-1]).chance
+        assert not find_shared_rows(x, subjects, x[::-1], subjects[::-1]).chance
     (x, subjects), (y, others) = drawn(0, 40), drawn(1, 40)  # half of the second taken from the first
     y[:30] = x[:30]
-    assert not in_common(x, subjects, y, others).chance
+    assert not find_shared_rows(x, subjects, y, others).chance

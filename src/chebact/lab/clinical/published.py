@@ -55,7 +55,7 @@ SYSTEMS = (
 )
 
 
-def cells() -> dict[tuple[str, int, str], tuple[float, float]]:
+def parse_cells() -> dict[tuple[str, int, str], tuple[float, float]]:
     found = {}
     for line in TABLE.strip().splitlines():
         model, width, *texts = line.split()
@@ -65,7 +65,7 @@ def cells() -> dict[tuple[str, int, str], tuple[float, float]]:
     return found
 
 
-ACTIVATION_CELLS = cells()
+ACTIVATION_CELLS = parse_cells()
 
 
 def published_cell(model: str, width: int | None, metric: str) -> tuple[float, float] | None:

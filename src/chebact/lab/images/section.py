@@ -34,7 +34,7 @@ NETWORK = (
 
 def sections(results: Results) -> list[Section]:
     """What the image records show; the paper's own sets that are missing are named."""
-    records = results.of("images")
+    records = results.records_of("images")
     rows = rows_of(records)
     blocks: list[Block] = [*curves(records), *learned(records)]
     blocks += [accuracy_sheet(rows), Words(parity(rows))] if rows else []

@@ -24,11 +24,11 @@ class Results:
     folder: Path
     records: Sequence[Record]
 
-    def typed(self, kind: type[Kind]) -> list[Kind]:
+    def typed_records(self, kind: type[Kind]) -> list[Kind]:
         """The records of one class."""
         return [record.typed for record in self.records if isinstance(record.typed, kind)]
 
-    def of(self, experiment: str) -> list[Record]:
+    def records_of(self, experiment: str) -> list[Record]:
         """The records of one experiment."""
         return [record for record in self.records if record.experiment == experiment]
 

@@ -34,7 +34,7 @@ def run(
     machine: Annotated[Workers, Flat] = MACHINE,
 ) -> None:
     """Train what is missing in the results folder. Stop it at any moment; the same command goes on from there."""
-    train(NAME, run_synthetic(request, results, **machine.checked(results)), results, lines_of)
+    train(NAME, run_synthetic(request, results, **machine.arguments(results)), results, lines_of)
 
 
 def lines_of(records: Sequence[Record]) -> list[str]:
@@ -67,7 +67,7 @@ def reproduce(
     check_no_record(folder, json)
     check_outputs(files=(json,), folders=(folder,))
     request, console = request if full else replace(request, noise=(0.01,), seeds=3), Console(stderr=True)
-    show_progress(run_synthetic(request, folder, **machine.checked(folder)), console, lines_of)
+    show_progress(run_synthetic(request, folder, **machine.arguments(folder)), console, lines_of)
     records = [record.typed for record in records_under(folder)]
     write_files(view_of([record for record in records if record.spec.recipes == recipe]), Files(json=json))
     tell_where(console, NAME, folder)

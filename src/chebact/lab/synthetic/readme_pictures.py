@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from chebact.lab import LabError
-from chebact.lab.commands.report import RESULTS, must_have, tell
+from chebact.lab.commands.report import RESULTS, check_packages, tell
 from chebact.lab.options import Records, about
 from chebact.lab.output import check_folder, make_folder, save
 from chebact.lab.page.learned import draw_shape
@@ -33,7 +33,7 @@ def pictures(
     output: Annotated[Path, about("Folder to write the SVG files into.")] = Path("docs/images"),
 ) -> None:
     """Draw the pictures of the README from the records."""
-    must_have("matplotlib")
+    check_packages("matplotlib")
     check_folder(output, "--output")
     drawn = readme_pictures(read_results(results))
     make_folder(output, "--output")
@@ -55,7 +55,7 @@ def activations_to_draw(results: Results) -> Activations:
     """Those of the released recipes if there are any, and of the data set `SHOWN`."""
     found = {
         (spec.recipes != "released", spec.dataset != SHOWN, spec.dataset): record.results.activations
-        for record in results.typed(SyntheticRecord)
+        for record in results.typed_records(SyntheticRecord)
         if ((spec := record.spec).model, spec.noise) == (MODEL, NOISE) and record.results.activations
     }
     if not found:

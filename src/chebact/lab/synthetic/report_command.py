@@ -13,7 +13,7 @@ from chebact.lab.commands.report import report as report_records
 from chebact.lab.options import Records, Several, about
 from chebact.lab.page.sheet import as_rich
 from chebact.lab.synthetic.agreement import agreement_of
-from chebact.lab.synthetic.explanations import as_lines
+from chebact.lab.synthetic.explanations import comparison_lines
 from chebact.lab.synthetic.recipes import RecipeForm
 from chebact.lab.synthetic.record import SyntheticRecord
 from chebact.lab.synthetic.rows import Row, rows_of, tables_of
@@ -55,7 +55,7 @@ def show(rows: Sequence[Row], console: Console) -> None:
         console.print(f"{LEGEND.format('*', '!')}\n", highlight=False, soft_wrap=True)
     for recipes, own in forms_of(rows).items():
         console.print(f"Against the paper, {recipes} recipes:", highlight=False)
-        console.print("\n".join(as_lines(agreement_of(own))), highlight=False, soft_wrap=True)
+        console.print("\n".join(comparison_lines(agreement_of(own))), highlight=False, soft_wrap=True)
 
 
 def forms_of(rows: Sequence[Row]) -> dict[str, list[Row]]:
@@ -67,7 +67,7 @@ def document_blocks(rows: Sequence[Row]) -> dict[str, str]:
     """The generated blocks by name: `synthetic-<recipes>-<noise>` and `synthetic-<recipes>-agreement`."""
     tables = {f"synthetic-{form}-{noise:g}": markdown(table) for (form, noise), table in tables_of(rows).items()}
     agreement = {
-        f"synthetic-{form}-agreement": "\n".join(as_lines(agreement_of(own))) + "\n"
+        f"synthetic-{form}-agreement": "\n".join(comparison_lines(agreement_of(own))) + "\n"
         for form, own in forms_of(rows).items()
     }
     return tables | agreement

@@ -17,7 +17,7 @@ from chebact.networks.residual_mlp import ARCHITECTURES
 __all__ = ["all_pictures"]
 
 SUBJECT = "cl-extrapolate"
-SHOWN = "gravity"  # whose activations stand for all
+SHOWN = "gravity"  # the data set whose activations are drawn first
 QUIET, LOUD = 0.01, 0.04
 
 
@@ -36,7 +36,7 @@ def all_pictures(records: Sequence[SyntheticRecord], form: str) -> list[Block]:
     ]
 
 
-def chosen(records: Sequence[SyntheticRecord], **wanted: object) -> list[SyntheticRecord]:
+def select_records(records: Sequence[SyntheticRecord], **wanted: object) -> list[SyntheticRecord]:
     """The records whose spec has these values, in the order of the data sets."""
     found = [record for record in records if all(getattr(record.spec, name) == value for name, value in wanted.items())]
     order = list(DATASETS)
@@ -51,7 +51,7 @@ def legend(records: Sequence[SyntheticRecord]) -> dict[str, str]:
 
 def learned(records: Sequence[SyntheticRecord], form: str) -> list[Block]:
     """The paper's first figure, and behind a fold the learned activations on every data set."""
-    there = chosen(records, model=SUBJECT, noise=QUIET)
+    there = select_records(records, model=SUBJECT, noise=QUIET)
     kept = {record.spec.dataset: found for record in there if (found := record.results.activations) is not None}
     if not kept:
         sentence = (
@@ -97,9 +97,9 @@ def learned_panels(kept: Activations, name: str) -> tuple[Panel, ...]:
 
 def intervals(records: Sequence[SyntheticRecord], form: str, noise: float) -> list[Block]:
     """RMSE of all models, one panel per data set."""
-    own = chosen(records, noise=noise)
+    own = select_records(records, noise=noise)
     panels = tuple(
-        interval_panel(chosen(own, dataset=name), name, noise, f"iv-{form}-{noise:g}-{name}".replace(".", "-"))
+        interval_panel(select_records(own, dataset=name), name, noise, f"iv-{form}-{noise:g}-{name}".replace(".", "-"))
         for name in dict.fromkeys(record.spec.dataset for record in own)
     )
     caption = (
@@ -116,7 +116,7 @@ def slices(records: Sequence[SyntheticRecord], form: str, noise: float) -> list[
         record
         for dataset, recipe in DATASETS.items()
         for model in ("tanh" if recipe.smooth else "relu", SUBJECT)
-        for record in chosen(records, dataset=dataset, model=model, noise=noise)
+        for record in select_records(records, dataset=dataset, model=model, noise=noise)
     ]
     if not shown:
         command = f"chebact run synthetic --recipe {form}"
@@ -132,7 +132,7 @@ def slices(records: Sequence[SyntheticRecord], form: str, noise: float) -> list[
 
 def samples(records: Sequence[SyntheticRecord], form: str) -> list[Block]:
     """CL-extrapolate at noise 0.04."""
-    own = chosen(records, model=SUBJECT, noise=LOUD)
+    own = select_records(records, model=SUBJECT, noise=LOUD)
     if not own:
         command = f"chebact run synthetic --recipe {form} --models {SUBJECT} --noise {LOUD:g}"
         return [Missing(f"The samples at noise {LOUD:g}: their records are missing.", command)]
@@ -145,18 +145,18 @@ def samples(records: Sequence[SyntheticRecord], form: str) -> list[Block]:
 
 def curves(records: Sequence[SyntheticRecord], form: str) -> list[Block]:
     """Training loss over the epochs at noise 0.01."""
-    own = chosen(records, noise=QUIET)
+    own = select_records(records, noise=QUIET)
     there = dict.fromkeys(record.spec.dataset for record in own)
-    panels = tuple(curve_panel(chosen(own, dataset=name), name, f"tc-{form}-{name}") for name in there)
+    panels = tuple(curve_panel(select_records(own, dataset=name), name, f"tc-{form}-{name}") for name in there)
     if not panels:
         return []
     caption = (
         "Training loss at noise 0.01, the mean over the seeds that did not diverge. Its floor is the noise itself: "
         "0.008, the mean distance from zero of a normal number of deviation 0.01."
     )
-    return [Picture(f"curves-{form}", caption, panels, model_keys(legend(drawn(own))))]
+    return [Picture(f"curves-{form}", caption, panels, model_keys(legend(records_with_curve(own))))]
 
 
-def drawn(records: Sequence[SyntheticRecord]) -> list[SyntheticRecord]:
+def records_with_curve(records: Sequence[SyntheticRecord]) -> list[SyntheticRecord]:
     """The records that have a curve: of a model whose seeds all diverged there is none."""
     return [record for record in records if any(loss is not None for loss in record.results.curve.loss)]
