@@ -8,6 +8,7 @@ torch.Size([5, 1])
 
 from chebact import functional, kernels
 from chebact.activations import ChebyshevLagrange, Cubic, PrototypeSimilarity, WeightedChebyshev
+from chebact.curvature import curvature_penalty
 from chebact.interpolation import coefficients_to_values, end_slopes, error_bound, polynomial, values_to_coefficients
 from chebact.node_positions import nodes
 from chebact.plotting import plot_activation, plot_activations
@@ -24,6 +25,7 @@ __all__ = [
     "PrototypeSimilarity",
     "WeightedChebyshev",
     "coefficients_to_values",
+    "curvature_penalty",
     "end_slopes",
     "error_bound",
     "functional",

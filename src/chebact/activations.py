@@ -10,7 +10,17 @@ import torch
 from torch import nn
 
 from chebact.channels import find_axis
-from chebact.checks import TAILS, Interval, Tails, axis_of, count_of, float_tensor, float_type, tails_of, whole_number
+from chebact.checks import (
+    TAILS,
+    Interval,
+    Tails,
+    check_axis,
+    check_count,
+    check_dtype,
+    check_integer,
+    check_tails,
+    check_tensor,
+)
 from chebact.formula import formula
 from chebact.functional import chebyshev_basis, make_basis
 from chebact.initial import DEFAULT_INIT, Init, describe_init, heights_of, shape_named
@@ -83,7 +93,7 @@ class ChebyshevLagrange(LearnedActivation):
     @property
     def tails(self) -> Tails:
         """The kind of curve outside the interval."""
-        return tails_of(self.basis.tails)
+        return check_tails(self.basis.tails)
 
     def reset_parameters(self) -> None:
         """Set the heights to `init` again."""
@@ -160,12 +170,12 @@ class ChebyshevLagrange(LearnedActivation):
         rows = (
             self.heights
             if self.replicas is None
-            else self.heights[whole_number("replica", replica, least=0, most=self.replicas - 1)]
+            else self.heights[check_integer("replica", replica, least=0, most=self.replicas - 1)]
         )
         count = self.channels if self.channels is not None else rows.shape[0]
-        index = whole_number("channel", channel, least=0, most=count - 1)
+        index = check_integer("channel", channel, least=0, most=count - 1)
         return formula(
-            rows[index * rows.shape[0] // count], self.basis, whole_number("digits", digits, least=1, most=17)
+            rows[index * rows.shape[0] // count], self.basis, check_integer("digits", digits, least=1, most=17)
         )
 
     def extra_repr(self) -> str:
@@ -235,11 +245,11 @@ class PrototypeSimilarity(nn.Module):
         replicas: int | None = None,
     ) -> None:
         super().__init__()
-        self.channels = count_of("channels", channels)
-        self.replicas = None if replicas is None else count_of("replicas", replicas)
-        self.channel_dim = axis_of(channel_dim)
+        self.channels = check_count("channels", channels)
+        self.replicas = None if replicas is None else check_count("replicas", replicas)
+        self.channel_dim = check_axis(channel_dim)
         if dtype is not None:
-            float_type(dtype)
+            check_dtype(dtype)
         leading = () if self.replicas is None else (self.replicas,)
         self.prototypes = nn.Parameter(torch.empty(*leading, self.channels, self.channels, device=device, dtype=dtype))
         self.reset_parameters()
@@ -260,7 +270,7 @@ class PrototypeSimilarity(nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """The similarities, in the shape of x."""
-        float_tensor("x", x)
+        check_tensor("x", x)
         if x.device != self.prototypes.device:
             raise ValueError(f"x must be on {self.prototypes.device} like the prototypes, but it is on {x.device}")
         first = self.replicas is not None

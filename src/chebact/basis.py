@@ -144,6 +144,13 @@ class Basis:
         return matrix
 
     @cached_property
+    def powers(self) -> Any:
+        """The matrix from parameters to power coefficients of u, which spans the interval from -1 to 1, float64."""
+        columns = [numpy.polynomial.chebyshev.cheb2poly(row) for row in numpy.eye(self.degree + 1)]
+        rows = numpy.array([numpy.pad(column, (0, self.degree + 1 - len(column))) for column in columns])
+        return rows.T @ self.series
+
+    @cached_property
     def table(self) -> Any:
         """The matrix from parameters to the numbers that a kernel evaluates a channel from, float64.
 

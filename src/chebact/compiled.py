@@ -12,7 +12,7 @@ from torch import Tensor
 
 from chebact import kernels
 from chebact.basis import Basis, basis_of
-from chebact.checks import interval_of, regression_nodes_of, tails_of
+from chebact.checks import check_interval, check_regression_nodes, check_tails
 from chebact.kernels.reference import broadcast, differentiable
 
 __all__ = ["basis_named", "evaluate", "gradients", "in_plain_torch"]
@@ -25,8 +25,8 @@ def basis_named(values: Tensor, kind: str, nodes: int, left: float, right: float
         raise ValueError(f"values must be (channel, degree + 1) with a degree of at least 1, got {tuple(values.shape)}")
     if kind == "chebyshev":
         return basis_of(Basis(degree, "none", parameters="coefficients"))
-    count = regression_nodes_of(nodes, degree) if kind == "regression" else 2
-    return basis_of(Basis(degree, tails_of(kind), count, interval_of((left, right))))
+    count = check_regression_nodes(nodes, degree) if kind == "regression" else 2
+    return basis_of(Basis(degree, check_tails(kind), count, check_interval((left, right))))
 
 
 @torch.library.custom_op("chebact::evaluate", mutates_args=())

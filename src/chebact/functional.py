@@ -12,7 +12,16 @@ from torch.overrides import handle_torch_function
 from chebact.autograd import evaluate, record
 from chebact.basis import Basis, basis_of
 from chebact.channels import describe_axes, find_axis
-from chebact.checks import FLOATS, Interval, Tails, degree_of, float_tensor, interval_of, regression_nodes_of, tails_of
+from chebact.checks import (
+    FLOATS,
+    Interval,
+    Tails,
+    check_degree,
+    check_interval,
+    check_regression_nodes,
+    check_tails,
+    check_tensor,
+)
 from chebact.compiled import in_plain_torch
 from chebact.kernels import evaluate as run_kernel
 from chebact.kernels import find_plan
@@ -53,8 +62,8 @@ def chebyshev_lagrange(
     check_tensors(x, heights, "heights")
     if torch.compiler.is_compiling():  # in a graph under construction the interval may have no value yet
         axis = channel_axis(x, heights, channel_dim, "heights")
-        count = regression_nodes_of(regression_nodes, heights.shape[-1] - 1) if tails == "regression" else 2
-        return _in_graph(x, heights, tails_of(tails), count, interval, axis)
+        count = check_regression_nodes(regression_nodes, heights.shape[-1] - 1) if tails == "regression" else 2
+        return _in_graph(x, heights, check_tails(tails), count, interval, axis)
     basis = make_basis(heights.shape[-1] - 1, tails, regression_nodes, interval)
     return apply_basis(x, heights, basis, channel_dim, "heights")
 
@@ -87,13 +96,13 @@ def make_basis(
 
 def chebyshev_basis(degree: Any) -> Basis:
     """The checked basis T_0 ... T_degree."""
-    basis = Basis(degree_of(degree), "none", parameters="coefficients")
+    basis = Basis(check_degree(degree), "none", parameters="coefficients")
     return basis if torch.compiler.is_compiling() else basis_of(basis)
 
 
 def _checked_basis(degree: Any, tails: Any, regression_nodes: Any, interval: Any) -> Basis:
-    degree, tails, interval = degree_of(degree), tails_of(tails), interval_of(interval)
-    count = regression_nodes_of(regression_nodes, degree) if tails == "regression" else 2
+    degree, tails, interval = check_degree(degree), check_tails(tails), check_interval(interval)
+    count = check_regression_nodes(regression_nodes, degree) if tails == "regression" else 2
     return Basis(degree, tails, count, interval)
 
 
@@ -184,7 +193,7 @@ def check_tensors(x: Any, heights: Any, name: str) -> None:
     ):
         return
     for label, tensor in (("x", x), (name, heights)):
-        float_tensor(label, tensor)
+        check_tensor(label, tensor)
     if x.device != heights.device:
         raise ValueError(
             f"x and {name} must be on one device, got x on {x.device} and {name} on {heights.device}; move one of them "

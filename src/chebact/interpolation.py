@@ -13,7 +13,7 @@ import torch
 
 from chebact.autograd import evaluate
 from chebact.basis import Basis, basis_of, chebyshev_at_nodes
-from chebact.checks import Interval, Tails, degree_of, finite_number, float_tensor, interval_of, whole_number
+from chebact.checks import Interval, Tails, check_degree, check_integer, check_interval, check_number, check_tensor
 from chebact.functional import make_basis
 from chebact.node_positions import stretch
 from chebact.wide import matrix_on, widened
@@ -54,11 +54,11 @@ def polynomial(
     degree = _degree(values, "values")
     if values.dim() != 1:
         raise ValueError(f"values must be (degree + 1,), got shape {tuple(values.shape)}")
-    float_tensor("x", x)
+    check_tensor("x", x)
     if x.device != values.device:
         raise ValueError(f"x and values must be on one device, but x is on {x.device} and values on {values.device}")
-    order = whole_number("derivative", derivative, least=0, most=degree + 1)
-    basis = basis_of(Basis(degree, "none", interval=interval_of(interval), order=order))
+    order = check_integer("derivative", derivative, least=0, most=degree + 1)
+    basis = basis_of(Basis(degree, "none", interval=check_interval(interval), order=order))
     return evaluate(x, values[None], basis, 0, False)
 
 
@@ -94,9 +94,9 @@ def error_bound(
     >>> round(error_bound(3, 1.0), 5), round(error_bound(3, 1.0, stretched=False), 5)  # sine, cosine, exp(x - 1)
     (0.00715, 0.00521)
     """
-    count = degree_of(degree) + 1
-    a, b = interval_of(interval)
-    size = abs(finite_number("largest_derivative", largest_derivative))
+    count = check_degree(degree) + 1
+    a, b = check_interval(interval)
+    size = abs(check_number("largest_derivative", largest_derivative))
     if size == 0.0:
         return 0.0
     logarithm = math.log(size) - (count - 1) * math.log(2) - math.lgamma(count + 1) + count * math.log((b - a) / 2)
@@ -105,7 +105,7 @@ def error_bound(
 
 
 def _degree(numbers: Any, name: str) -> int:
-    float_tensor(name, numbers)
+    check_tensor(name, numbers)
     if numbers.dim() == 0 or numbers.shape[-1] < 2:
         raise ValueError(f"{name} must be (..., degree + 1) with degree at least 1, got {tuple(numbers.shape)}")
     return int(numbers.shape[-1]) - 1

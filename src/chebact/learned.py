@@ -11,7 +11,7 @@ from torch.nn.utils import parametrize
 
 from chebact.basis import Basis
 from chebact.channels import describe_axes, find_axis
-from chebact.checks import axis_of, count_of, float_tensor, float_type
+from chebact.checks import check_axis, check_count, check_dtype, check_tensor
 from chebact.functional import apply_basis, check_tensors
 from chebact.torch_modes import rename_parameter, stored_parameter
 
@@ -33,13 +33,13 @@ class LearnedActivation(nn.Module):
     def _make(
         self, channels: Any, groups: Any, channel_dim: Any, replicas: Any, device: Any, dtype: Any, degree: int
     ) -> None:
-        self.channels = None if channels is None else count_of("channels", channels)
-        self.groups = None if groups is None else count_of("groups", groups)
-        self.replicas = None if replicas is None else count_of("replicas", replicas)
+        self.channels = None if channels is None else check_count("channels", channels)
+        self.groups = None if groups is None else check_count("groups", groups)
+        self.replicas = None if replicas is None else check_count("replicas", replicas)
         self.channel_dim_given = channel_dim is not None
-        self.channel_dim = axis_of(1 if channel_dim is None else channel_dim)
+        self.channel_dim = check_axis(1 if channel_dim is None else channel_dim)
         if dtype is not None:
-            float_type(dtype)
+            check_dtype(dtype)
         rows = self._rows()
         if rows is None:
             lazy: Any = UninitializedParameter
@@ -94,7 +94,7 @@ class LearnedActivation(nn.Module):
 
     def learn_channels(self, x: torch.Tensor) -> None:
         """Take the number of channels from the first x."""
-        float_tensor("x", x)
+        check_tensor("x", x)
         axis = find_axis(x.dim(), self.channel_dim, self.replicas is not None)
         if axis is None:
             raise ValueError(

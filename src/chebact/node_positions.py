@@ -13,7 +13,7 @@ from typing import Any
 import numpy
 import torch
 
-from chebact.checks import Interval, degree_of, float_type, interval_of
+from chebact.checks import Interval, check_degree, check_dtype, check_interval
 
 __all__ = ["barycentric_weights", "exact_nodes", "nodes", "split_nodes", "stretch"]
 
@@ -33,8 +33,8 @@ def nodes(
     >>> nodes(3)
     tensor([ 1.0000,  0.4142, -0.4142, -1.0000], dtype=torch.float64)
     """
-    float_type(dtype)
-    exact = exact_nodes(degree_of(degree), interval_of(interval))
+    check_dtype(dtype)
+    exact = exact_nodes(check_degree(degree), check_interval(interval))
     rounded = torch.tensor([float(x) for x in exact], dtype=torch.float64, device="cpu").to(dtype)
     return rounded.to(torch.get_default_device() if device is None else device)  # which may have no float64
 
@@ -47,7 +47,7 @@ def stretch(degree: int) -> float:
     """
     with localcontext() as context:
         context.prec = _DIGITS
-        return float(1 / _cosine(_PI / (2 * (degree_of(degree) + 1))))
+        return float(1 / _cosine(_PI / (2 * (check_degree(degree) + 1))))
 
 
 @lru_cache(maxsize=128)

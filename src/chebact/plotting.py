@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from chebact.activations import ChebyshevLagrange
 from chebact.channels import find_axis
-from chebact.checks import whole_number
+from chebact.checks import check_integer
 from chebact.functional import apply_basis
 from chebact.learned import LearnedActivation
 from chebact.node_positions import nodes
@@ -99,7 +99,7 @@ def plot_activations(
     >>> len(plot_activations(model, torch.randn(500, 8), channels=3, figure=Figure()).axes)
     3
     """
-    whole_number("channels", channels, least=1)
+    check_integer("channels", channels, least=1)
     samples = _run(model, data, modules)
     parts = {name: part for name, part in model.named_modules() if name in samples}
     widths = {name: min(channels, samples[name].points.shape[-1]) for name in parts}
@@ -146,7 +146,7 @@ def _channels_of(module: Any, channels: Any) -> tuple[int | None, list[int]]:
     if not asked:
         raise ValueError("channels must name one channel at least, got an empty list")
     most = None if count is None else count - 1
-    return count, [whole_number("channel", channel, least=0, most=most) for channel in asked]
+    return count, [check_integer("channel", channel, least=0, most=most) for channel in asked]
 
 
 def _sample(module: nn.Module, inputs: Tensor | InputSample, replica: int, count: int | None) -> Tensor:

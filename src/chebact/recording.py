@@ -14,7 +14,7 @@ from torch.nn.modules.module import register_module_forward_pre_hook
 from torch.nn.parameter import is_lazy
 
 from chebact.channels import find_axis
-from chebact.checks import Interval, interval_of, whole_number
+from chebact.checks import Interval, check_integer, check_interval
 from chebact.learned import LearnedActivation
 from chebact.torch_modes import transforms_active
 from chebact.watchers import Watcher, unwatch, watch
@@ -58,7 +58,7 @@ class InputSample:
 
     def outside(self, interval: Interval = (-1.0, 1.0)) -> Tensor:
         """The share of the sample outside an interval, per channel: (channel,) or (replica, channel)."""
-        left, right = interval_of(interval)
+        left, right = check_interval(interval)
         points = self.points
         return ((points < left) | (points > right)).to(points.dtype).mean(dim=-2)
 
@@ -121,7 +121,7 @@ def record_inputs(
     (torch.Size([100, 4]), tensor([0., 0., 0., 0.]))
     """
     _check_model(model)
-    whole_number("points", points, least=1)
+    check_integer("points", points, least=1)
     kinds = modules or (LearnedActivation,)
     found = {name: part for name, part in model.named_modules() if isinstance(part, kinds)}
     if not found:

@@ -14,7 +14,7 @@ from torch import nn
 from torch.nn.parameter import is_lazy
 
 from chebact.activations import ChebyshevLagrange, Cubic, PrototypeSimilarity, WeightedChebyshev
-from chebact.checks import Tails, axis_of, count_of, degree_of, not_negative
+from chebact.checks import Tails, check_axis, check_count, check_degree, check_not_negative
 from chebact.learned import LearnedActivation
 
 __all__ = [
@@ -118,10 +118,10 @@ def make_activation(
     row = _row(name)
     _check_options(row, options)
     sizes = {
-        "channel_dim": axis_of(channel_dim),
-        "replicas": None if replicas is None else count_of("replicas", replicas),
+        "channel_dim": check_axis(channel_dim),
+        "replicas": None if replicas is None else check_count("replicas", replicas),
     }
-    module = row.build(count_of("channels", channels), degree=degree_of(degree), **sizes, **options)
+    module = row.build(check_count("channels", channels), degree=check_degree(degree), **sizes, **options)
     if not isinstance(module, nn.Module):
         raise TypeError(f"the builder of {name!r} must return a torch.nn.Module, got {type(module).__name__}")
     for part in module.modules():
@@ -235,8 +235,8 @@ def parameter_groups(
     """
     if not isinstance(model, nn.Module):
         raise TypeError(f"model must be a torch.nn.Module, got {type(model).__name__}")
-    rate, scale = not_negative("lr", lr), not_negative("value_lr_scale", value_lr_scale)
-    decay = not_negative("value_weight_decay", value_weight_decay)
+    rate, scale = check_not_negative("lr", lr), check_not_negative("value_lr_scale", value_lr_scale)
+    decay = check_not_negative("value_weight_decay", value_weight_decay)
     shapes = [p for module in model.modules() if isinstance(module, LearnedActivation) for p in module.parameters()]
     learned = {id(p) for p in shapes}
     if not learned:
@@ -246,7 +246,7 @@ def parameter_groups(
     others = _trainable(p for p in model.parameters() if id(p) not in learned)
     first: dict[str, Any] = {"params": others, "lr": rate}
     if weight_decay is not None:
-        first["weight_decay"] = not_negative("weight_decay", weight_decay)
+        first["weight_decay"] = check_not_negative("weight_decay", weight_decay)
     values = _trainable({id(p): p for p in shapes}.values())
     return [first, {"params": values, "lr": rate * scale, "weight_decay": decay}]
 

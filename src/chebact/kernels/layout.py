@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import torch
 
-from chebact.checks import float_tensor
+from chebact.checks import check_tensor
 from chebact.torch_modes import is_zero_tensor
 
 Ints = tuple[int, ...]
@@ -54,7 +54,7 @@ def check_fit(
     Users see the checks of `functional`, which come first; this one guards every other way in.
     """
     for tensor in (x, values) if grad is None else (x, values, grad):
-        float_tensor("x, values and grad", tensor)
+        check_tensor("x, values and grad", tensor)
         if tensor.device != x.device:
             raise ValueError(f"x, values and grad must be on one device, got {x.device} and {tensor.device}")
     shape, rows = x.shape, values.shape[-2] if values.dim() > 1 else 0

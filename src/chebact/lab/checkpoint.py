@@ -13,7 +13,7 @@ from typing import IO, Any
 
 import torch
 
-from chebact.files import writing_whole
+from chebact.files import open_atomic
 
 __all__ = [
     "CheckpointError",
@@ -62,7 +62,7 @@ def save_checkpoint(folder: Path, position: int, state: Mapping[str, Any], ident
     try:
         for partial in folder.glob(".checkpoint-*.partial"):  # of a process that was killed while it wrote
             partial.unlink()
-        with writing_whole(path) as file:
+        with open_atomic(path) as file:
             file.write(MAGIC + hashlib.sha256(payload).hexdigest().encode() + b"\n")
             file.write(payload)
         for old in checkpoints(folder)[:-KEPT]:

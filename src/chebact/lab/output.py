@@ -12,7 +12,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from chebact.files import write_whole
+from chebact.files import write_atomic
 from chebact.lab import LabError
 
 __all__ = ["check_file", "check_folder", "check_outputs", "make_folder", "save", "wide_console"]
@@ -87,7 +87,7 @@ def save(path: Path, content: bytes) -> None:
         if path.exists() and not path.is_file():
             path.write_bytes(content)
         else:
-            write_whole(path, content)
+            write_atomic(path, content)
     except OSError as error:
         raise LabError(f"cannot write {path}: {error.strerror}") from error
 

@@ -29,7 +29,7 @@ def stop_by_exception() -> Iterator[None]:
     """Within this context a signal to stop raises `Stopped` in the main thread, so that everything is cleaned up.
 
     A second one, `PATIENCE` seconds later or more, ends the process at once. Signals that the process ignored when it
-    started (by `nohup`, say) stay ignored, and outside the main thread, where Python allows no handlers, nothing changes.
+    started (by `nohup`, say) stay ignored. Outside the main thread, where Python allows no handlers, nothing changes.
 
     >>> with contextlib.suppress(Stopped), stop_by_exception():
     ...     signal.raise_signal(signal.SIGTERM)

@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from chebact.files import write_whole
+from chebact.files import write_atomic
 from chebact.lab import LabError
 from chebact.lab.forms import read_as, shorten
 from chebact.lab.record import check_old_form, record_class
@@ -132,6 +132,6 @@ def write_record(path: Path, record: Record) -> None:
     if holds(path, record.spec):
         return
     try:
-        write_whole(path, record.text().encode())
+        write_atomic(path, record.text().encode())
     except OSError as error:
         raise LabError(f"cannot write {path}: {error.strerror}; the records written before are complete") from error

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from torch import Tensor, nn
 
-from chebact.checks import count_of
+from chebact.checks import check_count
 from chebact.networks.linear import Generators, ReplicaLinear
 from chebact.table import Factory, build_activation, paper_activation
 
@@ -94,7 +94,7 @@ class ResidualMLP(nn.Module):
         self.shortcut = shortcut
         sizes = {"features": features, "outputs": outputs, "width": width, "blocks": blocks, "layers": layers}
         for name, size in sizes.items():
-            count_of(name, size)
+            check_count(name, size)
 
         def sigma() -> nn.Module:
             return draw_(build_activation(activation, width, degree=degree, replicas=replicas), generator)

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 from torch.optim import Optimizer
 
-from chebact.checks import whole_number
+from chebact.checks import check_integer
 
 __all__ = ["check_network", "check_optimizer", "make_generators"]
 
@@ -32,7 +32,7 @@ def make_generators(order: Sequence[torch.Generator | int]) -> list[torch.Genera
     return [
         each
         if isinstance(each, torch.Generator)
-        else torch.Generator().manual_seed(whole_number("order", each, least=-(2**63), most=2**64 - 1))
+        else torch.Generator().manual_seed(check_integer("order", each, least=-(2**63), most=2**64 - 1))
         for each in given
     ]
 

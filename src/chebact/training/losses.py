@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from torch import Tensor, nn
 
-from chebact.checks import finite_number
+from chebact.checks import check_number
 
 __all__ = ["Loss", "absolute_error", "cross_entropy", "huber_error", "per_point", "squared_error"]
 
@@ -27,7 +27,7 @@ def huber_error(prediction: Tensor, target: Tensor, delta: float = 1.0) -> Tenso
     """Huber's loss of each point, half the square up to a distance of `delta` and a line from there on: (replica,
     batch, outputs) twice -> (replica, batch), the mean over the outputs. `functools.partial` sets another `delta`.
     """
-    each = nn.functional.huber_loss(prediction, target, reduction="none", delta=finite_number("delta", delta))
+    each = nn.functional.huber_loss(prediction, target, reduction="none", delta=check_number("delta", delta))
     return each.mean(dim=2)
 
 

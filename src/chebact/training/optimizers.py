@@ -10,7 +10,7 @@ import torch
 from torch import nn
 from torch.optim import Optimizer
 
-from chebact.checks import not_negative
+from chebact.checks import check_not_negative
 from chebact.table import parameter_groups
 
 __all__ = ["AdamW", "OptimizerFactory", "Sgd", "make_optimizer", "paper_sgd"]
@@ -61,14 +61,14 @@ class AdamW:
 
 def groups_of(numbers: Sgd | AdamW, network: nn.Module) -> list[dict[str, Any]]:
     """The parameters in one group, or the learned heights in one of their own."""
-    lr, decay = not_negative("lr", numbers.lr), not_negative("weight_decay", numbers.weight_decay)
+    lr, decay = check_not_negative("lr", numbers.lr), check_not_negative("weight_decay", numbers.weight_decay)
     if numbers.heights_lr is None and numbers.heights_weight_decay is None:
         return [{"params": list(network.parameters()), "lr": lr, "weight_decay": decay}]
     rest, heights = parameter_groups(network, lr=lr, weight_decay=decay)
-    own_lr = lr if numbers.heights_lr is None else not_negative("heights_lr", numbers.heights_lr)
+    own_lr = lr if numbers.heights_lr is None else check_not_negative("heights_lr", numbers.heights_lr)
     own_decay = decay
     if numbers.heights_weight_decay is not None:
-        own_decay = not_negative("heights_weight_decay", numbers.heights_weight_decay)
+        own_decay = check_not_negative("heights_weight_decay", numbers.heights_weight_decay)
     return [rest, {**heights, "lr": own_lr, "weight_decay": own_decay}]
 
 

@@ -19,6 +19,8 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import ConstantLR, CosineAnnealingLR, LRScheduler
 
+from chebact.checks import check_not_negative
+from chebact.curvature import curvature_penalty
 from chebact.training import fused
 from chebact.training.independence import check_network, check_optimizer, make_generators
 from chebact.training.losses import Loss, absolute_error, cross_entropy, huber_error, per_point, squared_error
@@ -79,6 +81,7 @@ def train_replicas_(
     optimizer: OptimizerFactory | Sgd | AdamW = paper_sgd,
     schedule: Schedule = cosine_by_epoch,
     schedule_by: Literal["epoch", "step"] = "epoch",
+    curvature: float = 0.0,
     on_epoch: Callable[[int, Tensor], None] | None = None,
     trainer: Literal["fused", "torch"] | None = None,
 ) -> ReplicaRun:
@@ -99,6 +102,9 @@ def train_replicas_(
     `weights` (points,) or (replica, points) says how much each point counts: the loss of a batch is the mean with these
     weights. `schedule(optimizer, epochs)` makes a scheduler of torch's that is stepped after every epoch; with
     `schedule_by="step"` it is `schedule(optimizer, steps)`, of all epochs together, stepped after every step.
+
+    `curvature` is the weight of `chebact.curvature_penalty` beside the loss of every batch; the losses that are given
+    back are without it.
 
     `trainer="fused"` trains by the compiled trainer or raises its reason, "torch" by batched operations of torch; None
     takes the first where it serves this training. `ReplicaRun.trainer` says which it was.
@@ -127,7 +133,8 @@ def train_replicas_(
     steps = -(-(x.shape[1] if counts is None else int(counts.max())) // batch_size)
     scheduler = schedule(stepper, epochs * (1 if schedule_by == "epoch" else steps))
     by_step = schedule_by == "step"
-    task = Task(network, x, y, importance, counts, generators, epochs, batch_size, loss, stepper, scheduler, by_step)
+    data, bend = (x, y, importance, counts, generators), check_not_negative("curvature", curvature)
+    task = Task(network, *data, epochs, batch_size, loss, stepper, scheduler, by_step, bend)
     network.train()
     compiled = None if trainer == "torch" else fused.prepare(task, by_name=trainer == "fused")
     losses = train_by_torch_(task, on_epoch) if compiled is None else compiled.run(on_epoch)
@@ -148,7 +155,7 @@ def train_by_torch_(task: Task, on_epoch: Callable[[int, Tensor], None] | None) 
             else:
                 batches = uneven_batches(x, task.y, order, task.batch_size, counts, task.weights)
             each_step = task.scheduler if task.by_step else None
-            losses[epoch] = train_epoch_(task.network, batches, loss, task.optimizer, each_step)
+            losses[epoch] = train_epoch_(task.network, batches, loss, task.optimizer, each_step, task.curvature)
             if not task.by_step:
                 task.scheduler.step()
             if on_epoch is not None:
@@ -164,6 +171,7 @@ def train_epoch_(
     loss: Loss,
     optimizer: Optimizer,
     scheduler: LRScheduler | None = None,
+    curvature: float = 0.0,
 ) -> Tensor:
     """One pass over the batches; the mean loss of each replica (replica,), not finite if any step's was not.
 
@@ -173,7 +181,8 @@ def train_epoch_(
     for batch in batches:
         optimizer.zero_grad()
         losses = per_replica_losses(loss(network(batch.x), batch.y), batch)
-        torch.autograd.backward(losses.sum())
+        bent = curvature * curvature_penalty(network).sum() if curvature else 0.0
+        torch.autograd.backward(losses.sum() + bent)
         with hold(network, optimizer, batch.resting):
             optimizer.step()
         if scheduler is not None:

@@ -19,7 +19,8 @@ __all__ = ["Task"]
 class Task:
     """x (replica, rows, features), y (replica, rows, targets), perhaps weights (replica, rows); of these rows the
     first `points` (replica,) are a replica's own, or all where that is None; one generator per replica for their order.
-    The scheduler is stepped after every step (`by_step`) or after every epoch.
+    The scheduler is stepped after every step (`by_step`) or after every epoch. `curvature` is the weight of the
+    curvature penalty beside the loss.
     """
 
     network: nn.Module
@@ -34,6 +35,7 @@ class Task:
     optimizer: Optimizer
     scheduler: LRScheduler
     by_step: bool
+    curvature: float = 0.0
 
     def counts(self) -> list[int]:
         """The points of each replica."""

@@ -22,7 +22,8 @@ from chebact.lab.page.document import Commands, Fold, Missing, pictures_in
 from chebact.lab.page.page import as_html, sections_of
 from chebact.lab.page.results import Results
 from chebact.lab.page.sheet import Sheet
-from chebact.lab.play.shapes import shapes_in_model, shapes_in_record
+from chebact.lab.play.saved_models import shapes_in_model
+from chebact.lab.play.shapes import shapes_in_record
 from chebact.lab.spec import as_plain
 from chebact.lab.store import Record, write_record
 from chebact.lab.synthetic.rerun import synthetic_commands

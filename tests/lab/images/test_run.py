@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from chebact.files import alone_in
+from chebact.files import exclusive_lock
 from chebact.lab import LabError
 from chebact.lab.checkpoint import checkpoints
 from chebact.lab.cli import run_command
@@ -51,7 +51,7 @@ def test_the_command_writes_a_record_that_the_report_shows(tmp_path, capsys):
     assert list((folder / "tensorboard").iterdir())
     stamps = {path: path.stat().st_mtime_ns for path in output.rglob("*.json")}
     assert run_command([*arguments, "--no-resume"]) == 0  # nothing is left to do
-    assert "it was there; move it away to train anew" in capsys.readouterr().err
+    assert "it existed; move it away to train again" in capsys.readouterr().err
     assert {path: path.stat().st_mtime_ns for path in output.rglob("*.json")} == stamps
     check_report(output, tmp_path, capsys)
     assert run_command([*arguments, "--batch-size", "32"]) == 2
@@ -156,7 +156,7 @@ def test_a_folder_that_cannot_be_written_is_found_out_before_the_training(tmp_pa
 def test_two_processes_do_not_train_the_same_in_one_folder(tmp_path, capsys):
     words = ["run", "images", "--activation", "relu", "--epochs", "1", "--seeds", "1", "--subset", "64"]
     folder = tmp_path / "digits" / "relu-1-epochs-of-64"
-    with alone_in(folder):
+    with exclusive_lock(folder):
         assert run_command([*words, "--output", str(tmp_path)]) == 2
         assert "another process trains the same" in capsys.readouterr().err
         assert not list(folder.glob("seed-*"))
@@ -295,7 +295,7 @@ def test_a_training_that_diverges_says_so_and_is_a_result(tmp_path, capsys):
     words = ["run", "images", "--learning-rate", "1e9", "--subset", "64", "--epochs", "2", "--seeds", "1"]
     words += ["--activation", "relu", "--output", str(tmp_path)]
     for _ in range(2):  # trained, and found there
-        assert run_command(words) == 0  # docs/decisions/0061: what came out is the record's to say
+        assert run_command(words) == 0  # docs/decisions/0030: what came out is the record's to say
         said = capsys.readouterr().err
         assert "test accuracy: diverged" in said
         assert "relu diverged (seed 0 in epoch 2)" in said  # in the first, the loss is that of before the step

@@ -286,3 +286,12 @@ def test_without_the_laboratorys_packages_the_command_says_how_to_get_them():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 2
     assert done.stderr == "chebact: the command line needs rich: pip install 'chebact[lab]'\n"
+
+
+def test_a_record_says_which_trainer_made_it(small, monkeypatch):
+    assert read_record(small / "released" / "0.01" / "relu-step.json").results["trainer"] == "fused"
+    monkeypatch.setenv("CHEBACT_KERNEL", "reference")
+    cohorts = [SyntheticSpec("cl-extrapolate", dataset, 0.01, "released", 5, 1) for dataset in ("step", "jump")]
+    together = train_together(cohorts)
+    assert [result["trainer"] for result in together] == ["torch"] * 2
+    assert train_together(cohorts[1:]) == together[1:]

@@ -1,4 +1,4 @@
-"""Feature choice by Boruta: a column is kept if a forest finds it more useful than shuffled ones, in repeated rounds."""
+"""Feature choice by Boruta: a column is kept if forests find it more useful than shuffled ones, in repeated rounds."""
 
 from __future__ import annotations
 

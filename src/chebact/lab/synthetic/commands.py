@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -51,22 +50,19 @@ def lines_of(records: Sequence[Record]) -> list[str]:
 
 def reproduce(
     *,
-    full: Annotated[bool, about("Both noise levels and ten seeds: 1,540 trainings.")] = False,
     recipe: Annotated[
         RecipeForm, about("As the published figures were made, or as the paper prints them.")
     ] = "released",
-    results: Annotated[
-        Path | None, about("Folder of the records; `reproduced`, or with --full `reproduced-full`, by default.")
-    ] = None,
+    results: Annotated[Path | None, about("Folder of the records; `reproduced` by default.")] = None,
     json: Annotated[Path | None, about("Write the rows to this file as JSON.")] = None,
     machine: Annotated[Workers, Flat] = MACHINE,
 ) -> None:
-    """Train the paper's synthetic tables and show them: noise 0.01 with three seeds, or with --full all of them."""
+    """Train the paper's synthetic tables and show them: both noise levels and ten seeds, 1,540 trainings."""
     request = SyntheticRequest(recipes=recipe)
-    folder = results or Path("reproduced-full" if full else "reproduced")  # not among the records of the project
+    folder = results or Path("reproduced")  # not among the records of the project
     check_no_record(folder, json)
     check_outputs(files=(json,), folders=(folder,))
-    request, console = request if full else replace(request, noise=(0.01,), seeds=3), Console(stderr=True)
+    console = Console(stderr=True)
     show_progress(run_synthetic(request, folder, **machine.arguments(folder)), console, lines_of)
     records = [record.typed for record in records_under(folder)]
     write_files(view_of([record for record in records if record.spec.recipes == recipe]), Files(json=json))

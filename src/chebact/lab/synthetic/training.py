@@ -15,6 +15,7 @@ from chebact.lab.synthetic.recipes import DATASETS, plotted_slice
 from chebact.lab.synthetic.shapes import inputs_kept, shapes_of, values_kept
 from chebact.lab.synthetic.spec import SyntheticSpec
 from chebact.networks.residual_mlp import ResidualMLP
+from chebact.training.fused import why_not_here
 from chebact.training.replicas import ReplicaRun, paper_sgd, predict_replicas, train_replicas_
 
 __all__ = ["train_together"]
@@ -26,7 +27,7 @@ CURVE_POINTS = 30
 def train_together(specs: Sequence[SyntheticSpec]) -> list[dict[str, Any]]:
     """Train specs of one network as one batch; the results part of each spec's record, in the same order."""
     replicas = [spec for spec in specs for _ in range(spec.seeds)]
-    spare = padded_count(len(replicas)) - len(replicas)
+    spare = 0 if why_not_here() is None else padded_count(len(replicas)) - len(replicas)
     everyone = [*specs, *([replace(specs[0], seeds=spare)] if spare else [])]
     network, start, run = train(everyone)
     tested = stacked(everyone, [spec.data("test")[0] for spec in everyone])
@@ -37,7 +38,8 @@ def train_together(specs: Sequence[SyntheticSpec]) -> list[dict[str, Any]]:
     results, first = [], 0
     for spec in specs:
         own = slice(first, first + spec.seeds)
-        result = results_of(spec, ReplicaRun(run.losses[:, own], run.failed[own]), predicted[own], drawn[first])
+        own_run = ReplicaRun(run.losses[:, own], run.failed[own], run.trainer)
+        result = results_of(spec, own_run, predicted[own], drawn[first])
         if start:
             failed = result["seeds"][0]["nan"]
             result["activations"] = None if failed else shapes_of(network, start, inputs, first)
@@ -47,11 +49,11 @@ def train_together(specs: Sequence[SyntheticSpec]) -> list[dict[str, Any]]:
 
 
 def padded_count(replicas: int) -> int:
-    """Round up to whole vector registers, so that no replica's result depends on its companions, to the last bit.
+    """Round up to whole vector registers where torch trains, so that no replica's result depends on its companions.
 
-    torch computes what is left over after the last whole pair of registers by other instructions, which round
-    differently. With a multiple of 16 floats (32 with AVX-512) in every tensor nothing is left over. A test holds us
-    to it.
+    The fused trainer needs none of it. torch computes what is left over after the last whole pair of registers by other
+    instructions, which round differently. With a multiple of 16 floats (32 with AVX-512) in every tensor nothing is
+    left over. A test holds us to it.
     """
     lanes = 32 if "AVX512" in torch.backends.cpu.get_cpu_capability() else 16
     return -(-replicas // lanes) * lanes
@@ -80,7 +82,6 @@ def train(specs: Sequence[SyntheticSpec]) -> tuple[ResidualMLP, dict[str, Tensor
         epochs=settings.epochs,
         batch_size=settings.batch_size,
         optimizer=partial(paper_sgd, lr=lr, momentum=momentum, weight_decay=decay),
-        trainer="torch",  # the committed records were made with it, and are the same to the bit
     )
     return network, start, run
 
@@ -108,6 +109,7 @@ def results_of(spec: SyntheticSpec, run: ReplicaRun, predicted: Tensor, drawn: T
         ],
         "curve": curve(run, failed),
         "slice": [number(value, failed[0], digits=5) for value in drawn.flatten()],
+        "trainer": run.trainer,
     }
 
 

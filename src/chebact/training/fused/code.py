@@ -10,6 +10,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import numpy
+
 __all__ = ["Code"]
 
 
@@ -21,6 +23,11 @@ class Code:
     lanes: int
     tall: bool
     """Whether there are registers for tall tiles of products."""
+
+    @property
+    def numbers(self) -> Any:
+        """The type of its numbers for NumPy."""
+        return numpy.float64 if self.double else numpy.float32
 
     def function(self, module: str, name: str, *choices: int | float, maker: str = "programs") -> Any:
         """The C function `name` that `maker` of ops/`module` makes for these choices."""
