@@ -30,7 +30,7 @@ COMMAND = "chebact run clinical --data db-34-am.csv --preset dementiabank --sele
 
 def sections(results: Results) -> list[Section]:
     """What the clinical records show."""
-    rows = rows_of(results.typed_records(ClinicalRecord))
+    rows = rows_of(results.typed(ClinicalRecord))
     tables = tables_of(rows)
     blocks: list[Block] = []
     for index, table in enumerate(tables):

@@ -24,7 +24,7 @@ class Results:
     folder: Path
     records: Sequence[Record]
 
-    def typed_records(self, kind: type[Kind]) -> list[Kind]:
+    def typed(self, kind: type[Kind]) -> list[Kind]:
         """The records of one class."""
         return [record.typed for record in self.records if isinstance(record.typed, kind)]
 

@@ -55,7 +55,7 @@ def activations_to_draw(results: Results) -> Activations:
     """Those of the released recipes if there are any, and of the data set `SHOWN`."""
     found = {
         (spec.recipes != "released", spec.dataset != SHOWN, spec.dataset): record.results.activations
-        for record in results.typed_records(SyntheticRecord)
+        for record in results.typed(SyntheticRecord)
         if ((spec := record.spec).model, spec.noise) == (MODEL, NOISE) and record.results.activations
     }
     if not found:

@@ -44,7 +44,7 @@ def sections(results: Results) -> list[Section]:
 
 def synthetic_section(results: Results) -> Section:
     """Everything that the synthetic records show, and what is missing."""
-    records = results.typed_records(SyntheticRecord)
+    records = results.typed(SyntheticRecord)
     title = "Synthetic functions"
     if not records:
         return Section("synthetic", title, (Missing("Not run yet.", "chebact run synthetic --recipe released"),))
