@@ -14,6 +14,7 @@ from typing import IO, Any
 import torch
 
 from chebact.files import open_atomic
+from chebact.lab.spec import differences
 
 __all__ = [
     "CheckpointError",
@@ -80,10 +81,7 @@ def load_checkpoint(path: Path, identity: Mapping[str, Any]) -> dict[str, Any]:
     another one.
     """
     parts = read_checkpoint(path)
-    there = parts["identity"]
-    other = [name for name in sorted({*there, *identity}) if there.get(name) != identity.get(name)]
-    if other:
-        words = ", ".join(f"{name} is {there.get(name)!r} there and {identity.get(name)!r} here" for name in other)
+    if words := differences(parts["identity"], identity):
         raise CheckpointError(f"{path} is of another training ({words}): choose another folder with `results`")
     if parts["position"] != position_of(path):
         raise CheckpointError(

@@ -152,41 +152,32 @@ def is_comparable(row: Row, other: Row) -> bool:
     return all(one[name] == two[name] for name in (one.keys() & two.keys()) - {"model", "width"})
 
 
-def metrics_in_row(row: Row) -> list[str]:
-    """The metrics that a row has, in order."""
-    return [name for name in METRICS if name in row.by_seed]
-
-
 def add_tests(row: Row, reference: Row | None) -> Row:
     """The row with the p-values of every metric; `p_welch`, `p_paired` and `lilliefors` are those of the accuracy."""
-    values = dict(row.values)
-    for metric in metrics_in_row(row):
-        normal = lilliefors([value for value in row.by_seed[metric] if value is not None])
-        values[f"lilliefors_{metric}"] = normal
-    return add_comparisons(
-        Row(row.spec, row.by_seed, values | {"lilliefors": values["lilliefors_accuracy"]}), reference
-    )
-
-
-def add_comparisons(row: Row, reference: Row | None) -> Row:
-    """The row with the p-values of the tests against a reference."""
     values, above = dict(row.values), {}
-    for metric in metrics_in_row(row):
+    metrics = [name for name in METRICS if name in row.by_seed]
+    for metric in metrics:
+        values[f"lilliefors_{metric}"] = lilliefors(finite(row.by_seed[metric]))
+    values["lilliefors"] = values["lilliefors_accuracy"]
+    for metric in metrics:
         p_welch = p_paired = None
         if reference is not None:
-            pairs = list(zip(row.by_seed[metric], reference.by_seed[metric], strict=True))
-            both = [(one, other) for one, other in pairs if one is not None and other is not None]
-            mine, others = [one for one, _ in pairs], [other for _, other in pairs]
-            p_welch = welch_t_test([v for v in mine if v is not None], [v for v in others if v is not None])
-            p_paired = paired_t_test([one for one, _ in both], [other for _, other in both])
+            ours, theirs = row.by_seed[metric], reference.by_seed[metric]
+            both = [pair for pair in zip(ours, theirs, strict=True) if None not in pair]
+            p_welch = welch_t_test(finite(ours), finite(theirs))
+            p_paired = paired_t_test(finite(one for one, _ in both), finite(other for _, other in both))
             if row.values[metric] is not None and reference.values[metric] is not None:
                 above[metric] = row.values[metric] - reference.values[metric]
         values |= {f"p_welch_{metric}": p_welch, f"p_paired_{metric}": p_paired}
-    for name in ("model", "width", "shortcut"):
-        values["against" if name == "model" else f"against_{name}"] = reference and reference.values[name]
-    for name in ("p_welch", "p_paired"):
-        values[name] = values[f"{name}_accuracy"]
+    for name, key in (("against", "model"), ("against_width", "width"), ("against_shortcut", "shortcut")):
+        values[name] = reference and reference.values[key]
+    values |= {name: values[f"{name}_accuracy"] for name in ("p_welch", "p_paired")}
     return Row(row.spec, row.by_seed, values, above)
+
+
+def finite(values: Iterable[float | None]) -> list[float]:
+    """The values of the seeds that did not diverge."""
+    return [value for value in values if value is not None]
 
 
 def tables_of(rows: Sequence[Row], against: str = REFERENCE) -> list[list[Row]]:
@@ -201,6 +192,5 @@ def tables_of(rows: Sequence[Row], against: str = REFERENCE) -> list[list[Row]]:
         if not fitting:
             tables.append([row])
     return [
-        [add_comparisons(row, reference_of(row, table, against)) for row in sorted(table, key=sort_key)]
-        for table in tables
+        [add_tests(row, reference_of(row, table, against)) for row in sorted(table, key=sort_key)] for table in tables
     ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from chebact.lab.page.sheet import Sheet
@@ -19,7 +19,6 @@ __all__ = [
     "Panel",
     "Picture",
     "Section",
-    "Tile",
     "Words",
     "pictures_in",
 ]
@@ -99,14 +98,6 @@ class Missing:
 
 
 @dataclass(frozen=True)
-class Tile:
-    """A number and what it counts."""
-
-    number: str
-    label: str
-
-
-@dataclass(frozen=True)
 class Finding:
     """The result of a section: one number and one sentence."""
 
@@ -142,7 +133,6 @@ class Section:
     title: str
     blocks: tuple[Block, ...]
     lead: str = ""
-    tiles: tuple[Tile, ...] = field(default=())
     finding: Finding | None = None
     shows: str = ""
 
