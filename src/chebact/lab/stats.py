@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-__all__ = ["Summary", "lilliefors", "paired_t_test", "stars", "summarize", "welch_t_test"]
+__all__ = ["Summary", "lilliefors", "paired", "stars", "summarize", "welch"]
 
 DRAWS = 9999
 
@@ -70,10 +70,10 @@ def normal_distances(size: int) -> Any:
     return stats.goodness_of_fit(stats.norm, sample, statistic="ks", n_mc_samples=DRAWS, rng=drawn).null_distribution
 
 
-def welch_t_test(ours: Sequence[float], theirs: Sequence[float]) -> float | None:
+def welch(ours: Sequence[float], theirs: Sequence[float]) -> float | None:
     """The two-sided p-value of Welch's t test that two means are equal; None where nothing varies.
 
-    >>> round(welch_t_test([1.0, 2.0, 3.0], [2.0, 3.0, 4.0]), 3)
+    >>> round(welch([1.0, 2.0, 3.0], [2.0, 3.0, 4.0]), 3)
     0.288
     """
     from scipy import stats
@@ -84,10 +84,10 @@ def welch_t_test(ours: Sequence[float], theirs: Sequence[float]) -> float | None
     return float(stats.ttest_ind_from_stats(*known[0], *known[1], equal_var=False).pvalue)
 
 
-def paired_t_test(ours: Sequence[float], theirs: Sequence[float]) -> float | None:
+def paired(ours: Sequence[float], theirs: Sequence[float]) -> float | None:
     """The two-sided p-value of the paired t test; None where all differences are equal.
 
-    >>> round(paired_t_test([1.0, 2.0, 3.0], [2.0, 3.0, 4.1]), 4)
+    >>> round(paired([1.0, 2.0, 3.0], [2.0, 3.0, 4.1]), 4)
     0.001
     """
     from scipy import stats

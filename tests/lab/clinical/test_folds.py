@@ -19,7 +19,9 @@ def seeded(seed):
 def test_nobody_is_on_both_sides_and_everybody_is_tested_once(people, folds, seed):
     subjects = [str(person) for person in people]
     if len(set(subjects)) < folds:
-        with pytest.raises(DataError, match=f"{folds} folds of {len(set(subjects))} subjects"):
+        with pytest.raises(
+            DataError, match=f"folds must be from 2 to {len(set(subjects))}, the number of subjects, got {folds}"
+        ):
             subject_folds(subjects, folds, seeded(seed))
         return
     parts = subject_folds(subjects, folds, seeded(seed))
@@ -41,7 +43,7 @@ def test_folds_are_drawn_anew_each_seed_and_the_same_for_the_same():
 
 @pytest.mark.parametrize("folds", [1, 0, -2, 4])
 def test_folds_that_cannot_be(folds):
-    with pytest.raises(DataError, match="2 folds or more"):
+    with pytest.raises(DataError, match="folds must be from 2 to"):
         subject_folds(["a", "b", "c"], folds, seeded(0))
 
 

@@ -134,7 +134,7 @@ def test_choices_without_a_word_on_how_are_still_used(run, table, tmp_path):
 def test_boruta_needs_two_rounds(run, table):
     code, said = run(table(), "--select", "folds", "--rounds", "1")
     assert code == 2
-    assert "Boruta needs 2 rounds or more" in said
+    assert "--rounds must be 2 or more, which Boruta needs, got 1" in said
 
 
 def test_networks_of_many_sizes_have_no_number_of_parameters(run, table, tmp_path):

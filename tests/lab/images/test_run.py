@@ -113,7 +113,7 @@ def test_a_damaged_checkpoint_stops_the_run_and_the_one_before_takes_over(tmp_pa
     assert run_command(["run", "images", *arguments, "--output", str(tmp_path)]) == 2
     message = capsys.readouterr().err.strip().splitlines()[-1]
     assert "checkpoint-00002.pt is damaged" in message
-    assert "remove it to go on from the one before" in message
+    assert "remove it to continue from the one before" in message
     newest.unlink()
     assert run_command(["run", "images", *arguments, "--output", str(tmp_path)]) == 0
     assert read_record(COHORT.path(tmp_path)).checksum == expected.checksum

@@ -355,7 +355,7 @@ def test_a_damaged_record_stops_the_report(records, tmp_path):
     write_all(records[:2], tmp_path)
     path = next(tmp_path.rglob("*.json"))
     path.write_text(path.read_text()[:-20])
-    with pytest.raises(Exception, match="not a whole record"):
+    with pytest.raises(Exception, match="not a complete record"):
         read_results(tmp_path)
 
 

@@ -39,7 +39,7 @@ def run(
         first, chooser = resolve_tables(table)
         request = ClinicalRequest(first, chooser, table.select == "folds", **parts_of(settings, ClinicalSettings))
         describe_table(request)
-        train(NAME, run_clinical(request, results, **where), results, lines_of)
+        train(NAME, run_clinical(request, results, **where), results, describe_records)
     except DataError as error:
         raise LabError(str(error)) from error
 
@@ -54,7 +54,7 @@ def describe_table(request: ClinicalRequest) -> None:
         tell(Console(stderr=True), line)
 
 
-def lines_of(records: Sequence[Record]) -> list[str]:
+def describe_records(records: Sequence[Record]) -> list[str]:
     """One line per new record."""
     lines = []
     for record in records:

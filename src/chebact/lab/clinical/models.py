@@ -15,7 +15,7 @@ from chebact.lab.clinical.fold_inputs import Choices, FoldInputs, prepare_folds
 from chebact.lab.clinical.spec import BaselineSpec, NetworkSpec
 from chebact.lab.clinical.table import Recordings
 from chebact.lab.spec import stream
-from chebact.lab.starts import started
+from chebact.lab.starts import activation_factory
 from chebact.networks import ResidualMLP
 from chebact.training.replicas import ReplicaRun, cross_entropy, paper_sgd, predict_replicas, train_replicas_
 
@@ -29,7 +29,7 @@ CLASSES = 2
 def network_of(spec: NetworkSpec, features: int, **options: Any) -> ResidualMLP:
     """The paper's clinical network: Linear, two blocks of two [activation, Linear] joined with their input, Linear."""
     shape: dict[str, Any] = {
-        "activation": started(spec.model, spec.init),
+        "activation": activation_factory(spec.model, spec.init),
         "width": spec.width,
         "shortcut": JOINS[spec.shortcut],
     }

@@ -13,7 +13,7 @@ from chebact.lab.clinical.record import ClinicalRecord, Seed
 from chebact.lab.clinical.spec import IN_FOLDS, ON_COHORT, ClinicalSettings, Trial
 from chebact.lab.page.comparison import unlike
 from chebact.lab.spec import as_plain
-from chebact.lab.stats import lilliefors, paired_t_test, summarize, welch_t_test
+from chebact.lab.stats import lilliefors, paired, summarize, welch
 from chebact.table import ACTIVATIONS
 
 __all__ = ["FEWEST", "REFERENCE", "Row", "is_dementiabank", "order_of", "rows_of", "tables_of", "unlike_paper"]
@@ -164,8 +164,8 @@ def add_tests(row: Row, reference: Row | None) -> Row:
         if reference is not None:
             ours, theirs = row.by_seed[metric], reference.by_seed[metric]
             both = [pair for pair in zip(ours, theirs, strict=True) if None not in pair]
-            p_welch = welch_t_test(finite(ours), finite(theirs))
-            p_paired = paired_t_test(finite(one for one, _ in both), finite(other for _, other in both))
+            p_welch = welch(finite(ours), finite(theirs))
+            p_paired = paired(finite(one for one, _ in both), finite(other for _, other in both))
             if row.values[metric] is not None and reference.values[metric] is not None:
                 above[metric] = row.values[metric] - reference.values[metric]
         values |= {f"p_welch_{metric}": p_welch, f"p_paired_{metric}": p_paired}

@@ -34,7 +34,7 @@ from chebact.lab.clinical.spec import (
 from chebact.lab.clinical.table import Recordings
 from chebact.lab.engine import Engine, Step, Work
 from chebact.lab.spec import check_choice, parts_of
-from chebact.lab.starts import check_start, start_of
+from chebact.lab.starts import check_start, resolve_start
 from chebact.lab.store import read_record
 from chebact.lab.workers import cores
 from chebact.table import ACTIVATIONS
@@ -60,9 +60,9 @@ class ClinicalRequest(ClinicalSettings):
         names = [model for model in dict.fromkeys(self.models) if model not in (MAJORITY, NONE)]
         for name in names:
             check_choice("model", name, (*ACTIVATIONS, MAJORITY))
-            check_start(start_of(self.init, name, names), name)
+            check_start(resolve_start(self.init, name, names), name)
         networks = [
-            make(model=model, width=width, init=start_of(self.init, model, names))
+            make(model=model, width=width, init=resolve_start(self.init, model, names))
             for model in names
             for width in dict.fromkeys(self.widths)
         ]

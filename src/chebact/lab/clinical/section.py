@@ -47,7 +47,7 @@ def sections(results: Results) -> list[Section]:
         "Two classes of voice recordings, tested on people whom no network has met: every seed splits the people anew "
         "into folds. Networks of two widths with ReLU, tanh and CL-extrapolate, beside common classifiers."
     )
-    found = [each for table in tables if (each := difference_in(table)) is not None]
+    found = [each for table in tables if (each := find_difference(table)) is not None]
     return [
         Section(
             "clinical",
@@ -60,7 +60,7 @@ def sections(results: Results) -> list[Section]:
     ]
 
 
-def difference_in(table: Sequence[Row]) -> tuple[Row, float] | None:
+def find_difference(table: Sequence[Row]) -> tuple[Row, float] | None:
     """CL-extrapolate at the smallest width, and how far its accuracy is above that of tanh; None where one lacks."""
     own = [row for row in table if row.model == SUBJECT and row.against == REFERENCE and "accuracy" in row.above]
     row = min(own, key=lambda row: row.width or 0, default=None)

@@ -199,7 +199,7 @@ def rows_of(path: Path) -> tuple[list[str], list[Row]]:
     except (UnicodeDecodeError, csv.Error) as error:
         raise DataError(f"{path} is not a CSV file in UTF-8: {error}") from error
     if len(rows) < 2:
-        raise DataError(f"{path} must have a header and one row or more, got {len(rows)} rows")
+        raise DataError(f"{path} must have a header and one recording or more, got {len(rows)} rows")
     check_separator(path, ",".join(rows[0][1]))
     header = [cell.strip() for cell in rows[0][1]]
     for number, cells in rows[1:]:

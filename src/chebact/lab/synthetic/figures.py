@@ -23,7 +23,7 @@ from chebact.networks.residual_mlp import ARCHITECTURES
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["NOISE_KEYS", "curve_panel", "interval_panel", "shapes_in", "slice_panel"]
+__all__ = ["NOISE_KEYS", "curve_panel", "interval_panel", "layer_shapes", "slice_panel"]
 
 SLICE_SIZE = (258, 178)
 INTERVAL_SIZE = (300, 300)
@@ -168,7 +168,7 @@ def finite_points(curve: Curve) -> list[tuple[int, float]]:
     return [(epoch, loss) for epoch, loss in zip(curve.epoch, curve.loss, strict=True) if loss is not None]
 
 
-def shapes_in(kept: Activations, *, before: bool = False) -> list[list[Shape]]:
+def layer_shapes(kept: Activations, *, before: bool = False) -> list[list[Shape]]:
     """The kept channels of a record, one list per layer; `before` training without inputs."""
     found = []
     for index, layer in enumerate(kept.layers):

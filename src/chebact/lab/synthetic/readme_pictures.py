@@ -13,7 +13,7 @@ from chebact.lab.output import check_folder, make_folder, save
 from chebact.lab.page.learned import draw_shape
 from chebact.lab.page.results import Results, read_results
 from chebact.lab.page.theme import DARK, LIGHT, as_file, grid
-from chebact.lab.synthetic.figures import shapes_in
+from chebact.lab.synthetic.figures import layer_shapes
 from chebact.lab.synthetic.record import Activations, SyntheticRecord
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def activations_to_draw(results: Results) -> Activations:
 
 def draw_layers(kept: Activations) -> Figure:
     """Every layer across, the kept channels down."""
-    layers = shapes_in(kept)
+    layers = layer_shapes(kept)
     with grid(*SIZE, len(layers[0]), len(layers)) as (figure, axes):
         for column, shapes in enumerate(layers):
             for row, shape in enumerate(shapes):

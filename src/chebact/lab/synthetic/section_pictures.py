@@ -9,7 +9,7 @@ from chebact.lab.page.axes import interval_keys
 from chebact.lab.page.colours import model_keys
 from chebact.lab.page.document import Block, Fold, Missing, Panel, Picture
 from chebact.lab.page.learned import SHAPE_KEYS, shape_panel
-from chebact.lab.synthetic.figures import NOISE_KEYS, curve_panel, interval_panel, shapes_in, slice_panel
+from chebact.lab.synthetic.figures import NOISE_KEYS, curve_panel, interval_panel, layer_shapes, slice_panel
 from chebact.lab.synthetic.recipes import DATASETS
 from chebact.lab.synthetic.record import Activations, SyntheticRecord
 from chebact.networks.residual_mlp import ARCHITECTURES
@@ -80,14 +80,14 @@ def learned(records: Sequence[SyntheticRecord], form: str) -> list[Block]:
 
 def before_and_after(kept: Activations, name: str) -> tuple[Panel, ...]:
     """One flat channel before training, then three after it."""
-    before, after = shapes_in(kept, before=True), shapes_in(kept)
+    before, after = layer_shapes(kept, before=True), layer_shapes(kept)
     shapes = [replace(before[-1][0], title="before training"), *after[-1], after[0][0]]
     return tuple(shape_panel(shape, f"{name}-{index}") for index, shape in enumerate(shapes))
 
 
 def learned_panels(kept: Activations, name: str) -> tuple[Panel, ...]:
     """Layers across, channels down."""
-    layers = shapes_in(kept)
+    layers = layer_shapes(kept)
     return tuple(
         shape_panel(shape, f"{name}-{channel}-{index}")
         for channel in range(len(layers[0]))

@@ -17,7 +17,7 @@ from chebact.lab import LabError
 from chebact.lab.forms import between
 from chebact.lab.options import Several, Whole, about
 from chebact.lab.spec import added, check_choice, check_count, check_noise, parts_of, stream
-from chebact.lab.starts import PAPER, Start, check_start, start_of
+from chebact.lab.starts import PAPER, Start, check_start, resolve_start
 from chebact.lab.synthetic.recipes import DATASETS, RECIPE_FORMS, RecipeForm, published_split
 from chebact.networks.residual_mlp import ARCHITECTURES
 
@@ -138,7 +138,7 @@ class SyntheticRequest(Settings, Cells):
             if name in ARCHITECTURES
         ]
         row = ARCHITECTURES.get(model)  # None is refused by the spec
-        settings = parts_of(self, Settings) | ({"init": start_of(self.init, row.activation, asked)} if row else {})
+        settings = parts_of(self, Settings) | ({"init": resolve_start(self.init, row.activation, asked)} if row else {})
         specs = [
             SyntheticSpec(model, dataset, float(noise) + 0.0, **settings)
             for noise in dict.fromkeys(self.noise)
