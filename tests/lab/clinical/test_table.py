@@ -154,7 +154,7 @@ def test_the_digest_follows_what_is_learned_from(read):
 
 
 def test_unknown_preset():
-    with pytest.raises(DataError, match=r"alzheimer.*dementiabank"):
+    with pytest.raises(DataError, match=r"preset must be one of dementiabank.*alzheimer"):
         preset("alzheimer")
 
 

@@ -12,7 +12,7 @@ from chebact.lab.synthetic.published import SEEDS
 from chebact.lab.synthetic.recipes import DATASETS
 from chebact.lab.synthetic.rows import Row
 
-__all__ = ["comparison_lines", "explain", "explain_held"]
+__all__ = ["comparison_lines", "exception_lines", "explain"]
 
 UNBOUNDED = ("cubic", "cl", "wcp")  # polynomials everywhere, without tails
 STABLE = 3.0  # standard errors from which a difference is not put down to the choice of seeds
@@ -39,16 +39,20 @@ def comparison_lines(agreement: Agreement) -> list[str]:
         lines.append(
             f"- Not compared with the paper: {len(agreement.other)} cells, run with other settings ({unlike})."
         )
-    lines += [
-        f"- Exception: {describe_cell(row)}: {describe_exception(row)}. {explain(row)}"
-        for row in [*agreement.far, *agreement.lost]
+    return lines + [f"- {line}" for line in exception_lines(agreement)]
+
+
+def exception_lines(agreement: Agreement) -> list[str]:
+    """Every cell that does not agree, with a reason as far as the records tell one."""
+    lines = [
+        f"Exception: {describe_cell(row)}: {describe_exception(row)}. {explain(row)}"
+        for row in (*agreement.far, *agreement.lost)
     ]
-    lines += [
-        f"- Diverged less than published: {describe_cell(row)}: {row.nan}/{row.seeds} NaN, "
+    return lines + [
+        f"Diverged less than published: {describe_cell(row)}: {row.nan}/{row.seeds} NaN, "
         f"published {row.paper_nan}/{SEEDS}. {explain_held(row)}"
         for row in agreement.held
     ]
-    return lines
 
 
 def explain(row: Row) -> str:

@@ -10,22 +10,13 @@ from chebact.lab.page.networks import network_picture
 from chebact.lab.page.results import Results
 from chebact.lab.page.sheet import Sheet
 from chebact.lab.synthetic import section_pictures as pictures
-from chebact.lab.synthetic.agreement import Agreement, agreement_of, describe_cell
-from chebact.lab.synthetic.explanations import explain, explain_held
+from chebact.lab.synthetic.agreement import Agreement, agreement_of
+from chebact.lab.synthetic.explanations import exception_lines
 from chebact.lab.synthetic.published import SYNTHETIC
 from chebact.lab.synthetic.record import SyntheticRecord
 from chebact.lab.synthetic.rerun import synthetic_commands
 from chebact.lab.synthetic.rows import Row, rows_of, tables_of
-from chebact.lab.synthetic.tables import (
-    FORMS,
-    columns_of,
-    our_text,
-    paper_text,
-    parameter_sheet,
-    seeds_of,
-    settings_note,
-    sheet_of,
-)
+from chebact.lab.synthetic.tables import FORMS, columns_of, parameter_sheet, seeds_of, settings_note, sheet_of
 from chebact.lab.synthetic.theory import theory_section
 from chebact.networks.residual_mlp import ARCHITECTURES
 
@@ -135,17 +126,11 @@ def rmse_sheet(rows: Sequence[Row], form: str, noise: float) -> Sheet:
 
 
 def exception_block(rows: Sequence[Row], form: str) -> Block:
-    """Every cell that does not agree, with a reason as far as the records tell one."""
+    """Every cell that does not agree, explained; or the sentence that all do."""
     agreement = agreement_of(rows)
-    said = [*((row, explain(row)) for row in [*agreement.far, *agreement.lost])]
-    said += [(row, explain_held(row)) for row in agreement.held]
-    lines = [f"{describe_cell(row)}: {our_text(row)}, published {paper_text(row)}. {why}" for row, why in said]
-    if not lines:
-        compared = len(agreement.near)
-        words = (
-            f"All {compared} cells of the {form} recipes agree with the published ones."
-            if compared
-            else ("No cell is compared with the published ones: the settings differ.")
-        )
-        return Words((words,))
-    return Fold(f"The {len(lines)} exceptions, explained", (Words(items=tuple(lines)),))
+    lines = exception_lines(agreement)
+    if lines:
+        return Fold(f"The {len(lines)} exceptions, explained", (Words(items=tuple(lines)),))
+    if not agreement.near:
+        return Words(("No cell is compared with the published ones: the settings differ.",))
+    return Words((f"All {len(agreement.near)} cells of the {form} recipes agree with the published ones.",))
