@@ -67,6 +67,16 @@ EXPERIMENTS: dict[str, Experiment] = {
             "Train the shake-shake network on images.",
             "The table of image classification, each activation against ReLU, and the page.",
         ),
+        Experiment(
+            "tables",
+            "Tables",
+            "chebact.lab.tables.spec:spec_of",
+            "chebact.lab.tables.commands:run",
+            "chebact.lab.tables.report_command:report",
+            "chebact.lab.tables.section:sections",
+            "Fit the estimators and those of scikit-learn on tables, by cross-validation.",
+            "The comparison on tables, and the coverage of predicted intervals.",
+        ),
     )
 }
 

@@ -1,0 +1,40 @@
+"""The command that runs the comparison on tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+from chebact.lab.commands.run import Workers, train
+from chebact.lab.options import Flat
+from chebact.lab.store import Record
+from chebact.lab.tables.rows import rows_of
+from chebact.lab.tables.run import NAME, run_tables
+from chebact.lab.tables.spec import TableRequest
+
+__all__ = ["run"]
+
+ALL, MACHINE = TableRequest(), Workers()
+
+
+def run(
+    *,
+    request: Annotated[TableRequest, Flat] = ALL,
+    results: Path = Path("results/tables"),
+    machine: Annotated[Workers, Flat] = MACHINE,
+) -> None:
+    """Fit what is missing in the results folder. Stop it at any moment; the same command goes on from there.
+
+    Parameters
+    ----------
+    results
+        Folder of the records.
+    """
+    where = machine.checked(results)
+    train(NAME, run_tables(request, results, **where), results, lines_of)
+
+
+def lines_of(records: Sequence[Record]) -> list[str]:
+    """What new records hold, a line per record."""
+    return [f"{row.data}, {row.model}: {row.score:.4g}, {row.seconds:.2f} s a fit" for row in rows_of(records)]
