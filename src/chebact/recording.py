@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -19,7 +19,7 @@ from chebact.learned import LearnedActivation
 from chebact.torch_modes import transforms_active
 from chebact.watchers import Watcher, unwatch, watch
 
-__all__ = ["InputSample", "ShareOutside", "materialize", "record_inputs", "share_outside"]
+__all__ = ["InputSample", "ShareOutside", "materialize", "record_inputs", "run_once", "share_outside"]
 
 SLOTS = 16  # calls that a sample is kept of
 
@@ -175,8 +175,9 @@ class _Herald:
 def materialize(model: nn.Module, example: Any) -> nn.Module:
     """Run a model once, so that every lazy width is known; returns the model.
 
-    Then its parameters can be counted, averaged, distributed and given to an optimizer. `example` is an input, or a
-    tuple of inputs. Nothing else changes: the run is in evaluation mode and without derivatives.
+    Then its parameters can be counted, averaged, distributed and given to an optimizer. `example` is an input, a
+    tuple of inputs, or a dict of them by name. Nothing else changes: the run is in evaluation mode and without
+    derivatives.
 
     >>> from chebact import ChebyshevLagrange
     >>> model = nn.Sequential(nn.Linear(8, 4), ChebyshevLagrange(), nn.Linear(4, 1))
@@ -184,7 +185,7 @@ def materialize(model: nn.Module, example: Any) -> nn.Module:
     57
     """
     _check_model(model)
-    _run(model, example)
+    run_once(model, example)
     lazy = [name for name, parameter in model.named_parameters() if is_lazy(parameter)]
     if lazy:
         raise ValueError(f"example must reach every lazy module, got none to {', '.join(lazy)}; pass another example")
@@ -205,8 +206,9 @@ class ShareOutside:
 def share_outside(model: nn.Module, data: Any, *, points: int = 2048, seed: int = 0) -> ShareOutside:
     """Which share of the inputs of the learned activations lies outside their intervals, on the straight lines.
 
-    `data` is an input, or a tuple of inputs; the model runs once, in evaluation mode and without derivatives. `total`
-    is the mean over the activations, each weighted by its channels; activations that were not reached are left out.
+    `data` is an input, a tuple of inputs or a dict of them by name; the model runs once, in evaluation mode and without
+    derivatives. `total` is the mean over the activations, each weighted by its channels; activations that were not
+    reached are left out.
 
     >>> from chebact import ChebyshevLagrange
     >>> model = nn.Sequential(ChebyshevLagrange(2, init="zeros"), ChebyshevLagrange(2))
@@ -215,7 +217,7 @@ def share_outside(model: nn.Module, data: Any, *, points: int = 2048, seed: int 
     (0.25, {'0': 0.5, '1': 0.0})
     """
     with record_inputs(model, points=points, seed=seed) as samples:
-        _run(model, data)
+        run_once(model, data)
     parts = dict(model.named_modules())
     shares, weights = {}, []
     for name, sample in samples.items():
@@ -232,12 +234,17 @@ def share_outside(model: nn.Module, data: Any, *, points: int = 2048, seed: int 
 
 
 @torch.no_grad()
-def _run(model: nn.Module, example: Any) -> None:
-    """One forward pass in evaluation mode; every module's own mode comes back."""
+def run_once(model: nn.Module, example: Any) -> Any:
+    """One forward pass in evaluation mode; every module's own mode comes back.
+
+    `example` is an input, a tuple of inputs, or a dict of them by name.
+    """
     modes = [(part, part.training) for part in model.modules()]
     model.eval()
     try:
-        model(*example) if isinstance(example, tuple) else model(example)
+        if isinstance(example, Mapping):
+            return model(**example)
+        return model(*example) if isinstance(example, tuple) else model(example)
     finally:
         for part, training in modes:
             part.training = training

@@ -26,6 +26,7 @@ __all__ = [
     "paper_activation",
     "parameter_groups",
     "register_activation",
+    "takes",
 ]
 
 Factory = Callable[..., nn.Module]
@@ -154,10 +155,10 @@ def build_activation(
             f"activation must be one of {', '.join(_rows)}, or a function of the number of channels, got "
             f"{type(activation).__name__}"
         )
-    taken = {name: value for name, value in given.items() if _takes(activation, name)}
+    taken = {name: value for name, value in given.items() if takes(activation, name)}
     if degree is not None and "degree" not in taken:
         raise ValueError("degree must not be given beside a factory that takes none; give it to the factory")
-    without = isinstance(activation, type) and not _takes(activation, "channels")
+    without = isinstance(activation, type) and not takes(activation, "channels")
     module = activation(**taken) if without else activation(channels, **taken)
     if not isinstance(module, nn.Module):
         raise TypeError(f"activation must return a torch.nn.Module, got {type(module).__name__}")
@@ -171,7 +172,7 @@ def paper_activation(name: str) -> Factory:
     tensor(False)
     """
     row = _row(name)
-    return partial(make_activation, name, init="zeros") if _takes(row.build, "init") else partial(make_activation, name)
+    return partial(make_activation, name, init="zeros") if takes(row.build, "init") else partial(make_activation, name)
 
 
 def register_activation(name: str, build: Factory, *, label: str | None = None, replace: bool = False) -> None:
@@ -187,7 +188,7 @@ def register_activation(name: str, build: Factory, *, label: str | None = None, 
         raise TypeError(f"build must be a function that returns a module, got {type(build).__name__}")
     if name in _rows and not replace:
         raise ValueError(f"name must be new, got {name!r}, which is in the table; pass replace=True to replace it")
-    missing = [each for each in ("degree", "channel_dim", "replicas") if not _takes(build, each)]
+    missing = [each for each in ("degree", "channel_dim", "replicas") if not takes(build, each)]
     if missing:
         raise TypeError(
             f"build must take degree, channel_dim and replicas by name, got a function without {', '.join(missing)}; "
@@ -205,12 +206,12 @@ def _row(name: Any) -> Activation:
 
 
 def _check_options(row: Activation, options: Mapping[str, Any]) -> None:
-    strange = [option for option in options if not _takes(row.build, option)]
+    strange = [option for option in options if not takes(row.build, option)]
     if strange:
         raise TypeError(f"{row.name} takes no {', '.join(strange)}; only learned activations have such options")
 
 
-def _takes(function: Callable[..., Any], name: str) -> bool:
+def takes(function: Callable[..., Any], name: str) -> bool:
     """Whether a function takes an argument of that name."""
     try:
         parameters = inspect.signature(function).parameters

@@ -29,7 +29,7 @@ LAYERS = [
     ["activations"],
     ["table"],
     ["recording"],
-    ["plotting", "networks.*"],
+    ["plotting", "networks.*", "surgery.*"],
     ["training.losses"],
     ["training.task", "training.fused.ops.*"],
     ["training.fused.*"],
