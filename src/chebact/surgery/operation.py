@@ -33,7 +33,12 @@ INSIDE = 0.05  # with interval="fit", the share of the example's inputs left of 
 
 @dataclass(frozen=True)
 class Replacement:
-    """A model with learned activations, and the report of what was done; prints as the report."""
+    """A model with learned activations, and the report of what was done; prints as the report.
+
+    >>> replacement = replace_activations(nn.Sequential(nn.Linear(4, 8), nn.ReLU()))
+    >>> len(replacement.report.replaced), replacement.report.left
+    (1, ())
+    """
 
     model: nn.Module
     report: Report
@@ -82,7 +87,7 @@ def replace_activations(
     >>> net = nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Linear(32, 1))
     >>> replacement = replace_activations(net)
     >>> replacement.model[1], replacement.model[0].weight is net[0].weight
-    (ChebyshevLagrange(32, degree=3, tails='extrapolate', init='relu'), True)
+    (ChebyshevLagrange(32, degree=3, channel_dim=-1, tails='extrapolate', init='relu'), True)
     """
     _check(model, kinds, example, interval)
     new = copy_structure(model, share=not copy)
