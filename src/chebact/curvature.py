@@ -26,6 +26,7 @@ def curvature_penalty(model: nn.Module) -> torch.Tensor:
     straight and add nothing. Add it to a loss, with a weight, to learn smooth functions; then the heights need no
     weight decay, which pulls them to zero and not to a line. It has derivatives of every order.
 
+    >>> from chebact import ChebyshevLagrange
     >>> net = nn.Sequential(nn.Linear(2, 4), ChebyshevLagrange(4, init=torch.square), nn.Linear(4, 1))
     >>> round(curvature_penalty(net).item(), 4)  # four parabolas x^2: each has P'' = 2, so 4 over an interval of 2
     32.0

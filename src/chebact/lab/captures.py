@@ -1,17 +1,17 @@
-"""What an image record keeps of single units, read: how the activation is built, what falls outside its interval."""
+"""The inputs of single channels, as records keep them, and how an activation by name is built."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 from chebact.activations import ChebyshevLagrange
 from chebact.lab import LabError
 from chebact.lab.forms import between
 from chebact.table import ACTIVATIONS, make_activation
 
-__all__ = ["Histogram", "inputs_of", "tails_of"]
+__all__ = ["Histogram", "histogram_of", "tails_of"]
 
 
 @dataclass(frozen=True)
@@ -38,13 +38,12 @@ def tails_of(activation: str) -> str | None:
     return module.tails if isinstance(module, ChebyshevLagrange) else None
 
 
-def inputs_of(entry: Mapping[str, Any]) -> Histogram:
-    """The histogram of a captured unit's inputs, with the share of them outside [-1, 1]."""
-    low, high, counts = entry["low"], entry["high"], entry["counts"]
-    return Histogram(low, high, tuple(counts), outside(low, high, counts))
+def histogram_of(low: float, high: float, counts: Sequence[int]) -> Histogram:
+    """The histogram of these counts, with the share of them outside [-1, 1]."""
+    return Histogram(low, high, tuple(counts), share_outside(low, high, counts))
 
 
-def outside(low: float, high: float, counts: Sequence[int]) -> float:
+def share_outside(low: float, high: float, counts: Sequence[int]) -> float:
     """The share of inputs outside [-1, 1], from a histogram: a bin that an end cuts counts by its part outside."""
     width = (high - low) / len(counts)
     if width <= 0:

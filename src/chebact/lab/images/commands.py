@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from itertools import compress
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,13 +13,14 @@ from rich.console import Console
 from chebact.lab import LabError
 from chebact.lab.images.ddp import join_team
 from chebact.lab.images.progress import TrainingProgress, percent
+from chebact.lab.images.record import ImageRecord
 from chebact.lab.images.run import run_images
-from chebact.lab.images.spec import NAME, ImageRequest, ImageSpec
+from chebact.lab.images.spec import NAME, ImageRequest
 from chebact.lab.options import Flat
 from chebact.lab.output import check_folder
 from chebact.lab.progress import tell, tell_where
 from chebact.lab.spec import as_plain
-from chebact.lab.store import Record, holds
+from chebact.lab.store import holds
 from chebact.training.memory import keep_freed_memory
 
 __all__ = ["run"]
@@ -66,9 +66,9 @@ def run(
         options: dict[str, Any] = {"data": data, "resume": resume, "tensorboard": tensorboard, "device": device}
         for spec, is_missing in zip(specs, missing, strict=True):
             with progress.show(spec) as watch:
-                record = run_images(spec, results, team=team, watch=watch, **options)
-            tell(console, f"{outcome(spec, record)}; {spec.path(results)}{'' if is_missing else EXISTED}")
-            for line in divergence_lines(spec.activation, record.results["seeds"]):
+                record = run_images(spec, results, team=team, watch=watch, **options).typed
+            tell(console, f"{describe_outcome(record)}; {spec.path(results)}{'' if is_missing else EXISTED}")
+            for line in describe_divergence(record):
                 tell(console, line)
         tell_where(console, NAME, results)
 
@@ -76,20 +76,20 @@ def run(
 EXISTED = " (it existed; move it away to train again)"
 
 
-def outcome(spec: ImageSpec, record: Record) -> str:
+def describe_outcome(record: ImageRecord) -> str:
     """The final test accuracies, in words."""
-    accuracies = ", ".join(percent(seed["accuracy"]) for seed in record.results["seeds"])
-    return f"{spec.activation} on {spec.dataset}, test accuracy: {accuracies}"
+    accuracies = ", ".join(percent(seed.accuracy) for seed in record.results.seeds)
+    return f"{record.spec.activation} on {record.spec.dataset}, test accuracy: {accuracies}"
 
 
-def divergence_lines(activation: str, seeds: Sequence[Mapping[str, Any]]) -> list[str]:
+def describe_divergence(record: ImageRecord) -> list[str]:
     """One line if trainings diverged: which, in which epoch, and what may help; else none."""
-    lost = [f"seed {seed['seed']} in epoch {len(seed['curves']['train_loss'])}" for seed in seeds if seed["nan"]]
-    if not lost:
+    seeds = [f"seed {seed.seed} in epoch {len(seed.curves.train_loss)}" for seed in record.results.seeds if seed.nan]
+    if not seeds:
         return []
     return [
-        f"{activation} diverged ({', '.join(lost)}): the loss is no longer finite, as the record says; a smaller "
-        "--learning-rate may help, with another --results"
+        f"{record.spec.activation} diverged ({', '.join(seeds)}): the loss is no longer finite, as the record says; a "
+        "smaller --learning-rate may help, with another --results"
     ]
 
 

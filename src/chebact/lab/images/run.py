@@ -137,6 +137,7 @@ def run_images(spec: ImageSpec, results: Path, *, team: Team = SINGLE_PROCESS, *
     """
     path = spec.path(results)
     run = ImageRun(spec, results, team=team, **options)
+    spec.check_activation()
     found = team.broadcast_from_leader(lambda: read_record(path) if holds(path, as_plain(spec)) else None)
     if found is not None:
         return found  # type: ignore[no-any-return]

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from chebact.lab import LabError
-from chebact.lab.captures import inputs_of, tails_of
-from chebact.lab.store import Record, read_record
+from chebact.lab.captures import Histogram, tails_of
+from chebact.lab.store import read_record
 
 __all__ = ["Shapes", "shapes_in_record"]
 
@@ -18,7 +18,7 @@ TURNED_NAN = "{} keeps no learned activations because that training turned NaN: 
 
 @dataclass(frozen=True)
 class Shapes:
-    """The activations of one layer: `rows` are (replica x channel, degree + 1). None is what a file does not tell."""
+    """The activations of one layer: `rows` are (replica x channel, degree + 1). None: the file does not say it."""
 
     name: str
     rows: Sequence[Sequence[float]]
@@ -26,7 +26,7 @@ class Shapes:
     tails: str | None = None
     regression_nodes: int | None = None
     interval: tuple[float, float] | None = None
-    inputs: Sequence[Mapping[str, Any]] | None = None
+    inputs: Sequence[Histogram] | None = None
 
     def as_json(self) -> dict[str, Any]:
         """What the page reads."""
@@ -39,51 +39,45 @@ class Shapes:
             "regressionNodes": self.regression_nodes,
             "interval": self.interval,
             "rows": self.rows,
-            "inputs": self.inputs,
+            "inputs": None if self.inputs is None else [asdict(inputs) for inputs in self.inputs],
         }
 
 
 def shapes_in_record(path: Path) -> list[Shapes]:
-    """The activations that a record keeps: each layer as it was after training, then as it was before."""
+    """The activations that a record keeps: each layer after training, then before."""
     record = read_record(path)
-    if record.experiment == "images" and tails_of(record.spec["activation"]) is not None:
-        return shapes_in_captures(path, record)
-    if record.experiment != "synthetic" or "activations" not in record.results:
+    readers = {"synthetic": shapes_in_layers, "images": shapes_in_captures}
+    shapes = readers[record.experiment](path, record.typed) if record.experiment in readers else []
+    if not shapes:
         raise LabError(
             f"{path} keeps no learned activations: records of networks that learn them do, made by `chebact run`"
         )
-    kept = record.results["activations"]
-    if kept is None:
+    return shapes
+
+
+def shapes_in_layers(path: Path, record: Any) -> list[Shapes]:
+    """The layers that a synthetic record keeps."""
+    kept = record.results.activations
+    if kept is None and record.results.seeds[0].nan:
         raise LabError(TURNED_NAN.format(path))
-    choices = {
-        "tails": kept["tails"],
-        "regression_nodes": kept["regression_nodes"],
-        "interval": tuple(kept["interval"]),
-    }
-    after = [Shapes(layer["layer"], layer["values"], inputs=layer["inputs"], **choices) for layer in kept["layers"]]
-    before = [Shapes(f"{layer['layer']}, before training", layer["start"], **choices) for layer in kept["layers"]]
+    if kept is None:
+        return []
+    options = {"tails": kept.tails, "regression_nodes": kept.regression_nodes, "interval": kept.interval}
+    after = [Shapes(layer.layer, layer.values, inputs=layer.inputs, **options) for layer in kept.layers]
+    before = [Shapes(f"{layer.layer}, before training", layer.start, **options) for layer in kept.layers]
     return [*after, *before]
 
 
-def shapes_in_captures(path: Path, record: Record) -> list[Shapes]:
-    """The units that an image record keeps, convolution by convolution: after training, then before."""
-    captures, found = record.results["captures"], []
-    if not captures["after"]:
+def shapes_in_captures(path: Path, record: Any) -> list[Shapes]:
+    """The units that an image record keeps, convolution by convolution."""
+    captures, tails = record.results.captures, tails_of(record.spec.activation)
+    if tails is not None and not captures.after:
         raise LabError(TURNED_NAN.format(path))
-    for when, told in (("after", ""), ("before", ", before training")):
-        learned = [entry for entry in captures[when] if entry["values"] is not None]
-        for number in dict.fromkeys(entry["convolution"] for entry in learned):
-            own = [entry for entry in learned if entry["convolution"] == number]
-            found.append(
-                Shapes(
-                    f"convolution {number}{told}",
-                    [entry["values"] for entry in own],
-                    tails=tails_of(record.spec["activation"]),
-                    regression_nodes=2,
-                    interval=(-1.0, 1.0),
-                    inputs=[asdict(inputs_of(entry)) for entry in own],
-                )
-            )
-    if not found:
-        raise LabError(f"{path} keeps no learned activations: its captured units are those of ReLU")
-    return found
+    shapes = []
+    for units, suffix in ((captures.after, ""), (captures.before, ", before training")):
+        learned = [unit for unit in units if unit.values is not None] if tails is not None else []
+        for number in dict.fromkeys(unit.convolution for unit in learned):
+            group = [unit for unit in learned if unit.convolution == number]
+            values, inputs = [unit.values for unit in group], [unit.inputs for unit in group]
+            shapes.append(Shapes(f"convolution {number}{suffix}", values, 1, tails, 2, (-1.0, 1.0), inputs))
+    return shapes
