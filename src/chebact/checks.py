@@ -79,7 +79,7 @@ def describe(given: Any) -> str:
 def _shorten(given: Any) -> str:
     if isinstance(given, int) and given.bit_length() > 200:  # Python limits the length of printed integers
         return f"{'-' if given < 0 else ''}2^{given.bit_length() - 1} or more"
-    text = repr(given)
+    text = " ".join(repr(given).split())
     return text if len(text) <= 60 else text[:57] + "..."
 
 

@@ -101,10 +101,14 @@ class _Penalty(nn.Module):
 @pytest.mark.parametrize(
     ("model", "error", "words"),
     [
-        (3, TypeError, "model must be a torch.nn.Module, got int"),
-        (nn.Linear(1, 1), ValueError, "must have a learned activation"),
+        (3, TypeError, "model must be a torch.nn.Module, got 3"),
+        (nn.Linear(1, 1), ValueError, "a module with a learned activation"),
         (ChebyshevLagrange(), ValueError, "lazy activation"),
-        (nn.Sequential(ChebyshevLagrange(2, replicas=2), ChebyshevLagrange(2)), ValueError, "same replicas"),
+        (
+            nn.Sequential(ChebyshevLagrange(2, replicas=2), ChebyshevLagrange(2)),
+            ValueError,
+            "replicas must be the same",
+        ),
     ],
     ids=["number", "no-shapes", "lazy", "mixed-replicas"],
 )

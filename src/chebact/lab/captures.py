@@ -40,10 +40,10 @@ def tails_of(activation: str) -> str | None:
 
 def histogram_of(low: float, high: float, counts: Sequence[int]) -> Histogram:
     """The histogram of these counts, with the share of them outside [-1, 1]."""
-    return Histogram(low, high, tuple(counts), outside(low, high, counts))
+    return Histogram(low, high, tuple(counts), share_outside(low, high, counts))
 
 
-def outside(low: float, high: float, counts: Sequence[int]) -> float:
+def share_outside(low: float, high: float, counts: Sequence[int]) -> float:
     """The share of inputs outside [-1, 1], from a histogram: a bin that an end cuts counts by its part outside."""
     width = (high - low) / len(counts)
     if width <= 0:

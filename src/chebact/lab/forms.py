@@ -118,7 +118,7 @@ def read_as(form: Any, value: Any, where: str) -> Any:
 def check_kind(kind: Kind, value: Any, where: str) -> Any:
     """The value; a LabError unless it is of that kind."""
     if not kind.fits(value):
-        raise LabError(f"{where} must be {kind.words}, got {shortened(value)} ({type(value).__name__})")
+        raise LabError(f"{where} must be {kind.words}, got {shorten(value)} ({type(value).__name__})")
     return value
 
 
@@ -128,7 +128,9 @@ def read_one_of(forms: tuple[Any, ...], value: Any, where: str) -> Any:
         return None
     *others, last = (form for form in forms if form is not type(None))
     check = OBJECT.fits(value)
-    return read_as(next((form for form in others if check and required(form) <= value.keys()), last), value, where)
+    return read_as(
+        next((form for form in others if check and required_names(form) <= value.keys()), last), value, where
+    )
 
 
 def read_list(forms: tuple[Any, ...], value: Any, where: str) -> tuple[Any, ...]:
@@ -136,14 +138,14 @@ def read_list(forms: tuple[Any, ...], value: Any, where: str) -> tuple[Any, ...]
     count = None if forms[-1] is ... else len(forms)
     if type(value) is not list or count not in (None, len(value)):
         size = "" if count is None else f" of {count}"
-        raise LabError(f"{where} must be a list{size}, got {shortened(value)} ({type(value).__name__})")
+        raise LabError(f"{where} must be a list{size}, got {shorten(value)} ({type(value).__name__})")
     return tuple(read_as(forms[0], each, f"{where}[{index}]") for index, each in enumerate(value))
 
 
 def read_object(form: Any, value: Any, where: str) -> Any:
     """A dataclass whose fields are the names of an object."""
     check_kind(OBJECT, value, where)
-    missing = required(form) - value.keys()
+    missing = required_names(form) - value.keys()
     if missing:
         raise LabError(f"{where}.{min(missing)} is missing")
     hints = type_hints(form)
@@ -157,7 +159,7 @@ def type_hints(form: Any) -> dict[str, Any]:
 
 
 @cache
-def required(form: Any) -> frozenset[str]:
+def required_names(form: Any) -> frozenset[str]:
     """The names that an object must have."""
     return frozenset(field.name for field in fields(form) if not field.metadata.get("added"))
 
@@ -171,20 +173,20 @@ def unlike(value: Any, form: Any, where: str) -> str | None:
     if isinstance(form, Maybe):
         return None if value is None else unlike(value, form.form, where)
     if isinstance(form, Kind):
-        return None if form.fits(value) else f"{where} must be {form.words}, got {shortened(value)}"
+        return None if form.fits(value) else f"{where} must be {form.words}, got {shorten(value)}"
     if isinstance(form, Mapping):
         return unlike_object(value, form, where)
     count = form.count if isinstance(form, sized) else None
     inner = form.form if isinstance(form, sized) else form[0]
     if type(value) is not list or count not in (None, len(value)):
-        return f"{where} must be a list{'' if count is None else f' of {count}'}, got {shortened(value)}"
+        return f"{where} must be a list{'' if count is None else f' of {count}'}, got {shorten(value)}"
     found = (unlike(each, inner, f"{where}[{place}]") for place, each in enumerate(value))
     return next((reason for reason in found if reason is not None), None)
 
 
 def unlike_object(value: Any, form: Mapping[str, Any], where: str) -> str | None:
     if type(value) is not dict:
-        return f"{where} must be an object, got {shortened(value)}"
+        return f"{where} must be an object, got {shorten(value)}"
     for name, inner in form.items():
         plain = name.removesuffix("?")
         if plain not in value:
@@ -195,7 +197,7 @@ def unlike_object(value: Any, form: Mapping[str, Any], where: str) -> str | None
     return None
 
 
-def shortened(value: Any) -> str:
+def shorten(value: Any) -> str:
     if isinstance(value, int) and value.bit_length() > 200:  # Python itself refuses to write some of these out
         return "an integer of many digits"
     text = repr(value)

@@ -17,7 +17,7 @@ __all__ = ["Environment", "Run", "TypedRecord", "record_class"]
 
 @dataclass(frozen=True)
 class Environment:
-    """What results may depend on beside the spec."""
+    """What results may depend on besides the spec."""
 
     versions: Mapping[str, str | None] | None = added(None)
     commit: str | None = added(None)

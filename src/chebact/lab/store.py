@@ -1,4 +1,4 @@
-"""The records on disk: one JSON file per run, whole or not there at all, never overwritten by another spec."""
+"""The records on disk: one JSON file per run, written atomically, never overwritten by another spec."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 from chebact.files import write_atomic
 from chebact.lab import LabError
-from chebact.lab.forms import read_as, shortened
+from chebact.lab.forms import read_as, shorten
 from chebact.lab.record import check_old_form, record_class
 from chebact.lab.spec import canonical, differences
 
@@ -24,10 +24,10 @@ LARGEST = 256 * 2**20  # bytes of a record; the largest of ours have some thousa
 
 @dataclass(frozen=True)
 class Record:
-    """What came out of one spec, as JSON; `typed` has it as the dataclass of its experiment.
+    """The results of one spec, as JSON; `typed` has it as the dataclass of its experiment.
 
-    `spec` and `results` are covered by the checksum. `environment` is what the results may depend on beside the spec;
-    `run` holds times and host, the only part in which two runs of one spec on like machines differ.
+    `spec` and `results` are covered by the checksum. `environment` is what the results may depend on besides the spec;
+    `run` holds times and host, the only part in which two runs of one spec on the same kind of machine differ.
     """
 
     experiment: str
@@ -65,14 +65,14 @@ class Record:
 
 
 def read_record(path: Path) -> Record:
-    """Read a record and check it: whole, as it was written, and of the form of its experiment.
+    """Read a record and check it: complete, unchanged, and of the class of its experiment.
 
-    A LabError names a file that is not. What a file claims is not believed: no more than `LARGEST` bytes are read.
+    A LabError names the file otherwise. No more than `LARGEST` bytes are read, whatever the file says of its size.
     """
     try:
-        parts = json.loads(content_of(path).decode("utf-8"), parse_constant=no_constant)
+        parts = json.loads(read_content(path).decode("utf-8"), parse_constant=refuse_constant)
         if parts["format"] != FORMAT:
-            raise LabError(f"{path} has format {shortened(parts['format'])}; this version of chebact reads {FORMAT}")
+            raise LabError(f"{path} has format {shorten(parts['format'])}; this version of chebact reads {FORMAT}")
         checksum = parts["checksum"]
         record = Record(**{name: parts[name] for name in Record.__dataclass_fields__})
         unchanged = record.checksum == checksum
@@ -80,7 +80,7 @@ def read_record(path: Path) -> Record:
     except OSError as error:
         raise LabError(f"cannot read {path}: {error.strerror}") from error
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise LabError(f"{path} is not a whole record: move it away, and what it held can be run again") from error
+        raise LabError(f"{path} is not a complete record: move it away and run its spec again") from error
     if not unchanged:
         raise LabError(f"{path} was changed after it was written: restore it, or move it away and run it again")
     try:
@@ -90,7 +90,7 @@ def read_record(path: Path) -> Record:
     return record
 
 
-def content_of(path: Path) -> bytes:
+def read_content(path: Path) -> bytes:
     """The bytes of a file; a LabError for what is no file, and for one that is larger than any record."""
     if path.exists() and not path.is_file():
         raise LabError(f"cannot read {path}: it is not a file")
@@ -101,7 +101,7 @@ def content_of(path: Path) -> bytes:
     return content
 
 
-def no_constant(word: str) -> None:
+def refuse_constant(word: str) -> None:
     """JSON knows no NaN and no Infinity; Python would read them."""
     raise ValueError(word)
 
@@ -125,13 +125,13 @@ def holds(path: Path, spec: Mapping[str, Any]) -> bool:
 
 
 def write_record(path: Path, record: Record) -> None:
-    """Write beside the target, flush to the disk, rename: at any moment the target is whole or not there.
+    """Write atomically: beside the target, flushed to the disk, then renamed.
 
-    A record of the same spec that is there already is kept; one of another spec is an error.
+    An existing record of the same spec is kept; one of another spec is an error.
     """
     if holds(path, record.spec):
         return
     try:
         write_atomic(path, record.text().encode())
     except OSError as error:
-        raise LabError(f"cannot write {path}: {error.strerror}; the records written before are whole") from error
+        raise LabError(f"cannot write {path}: {error.strerror}; the records written before are complete") from error

@@ -241,7 +241,7 @@ def test_other_wrong_arguments(tmp_path, capsys):
 
 @pytest.mark.parametrize(
     ("name", "complaint"),
-    [("fast", "must name one of cpu, gpu, reference"), ("gpu", "'gpu' was asked for and cannot run")],
+    [("fast", "must be one of cpu, gpu, reference"), ("gpu", "'gpu' was requested and cannot run")],
 )
 def test_a_kernel_that_is_not_to_be_had(name, complaint, monkeypatch, capsys):
     monkeypatch.setenv("CHEBACT_KERNEL", name)

@@ -273,7 +273,7 @@ def test_a_bad_cell_is_named_by_row_and_column(table, command):
     table.write_text("\n".join(lines))
     code, _, said = command(*own(table))
     assert code == 2
-    assert "row 5, column 'f2': 'loud' is not a finite number" in said
+    assert "row 5, column 'f2': the cell must be a finite number, got 'loud'" in said
     code, _, said = command("run", "clinical", "--data", table)
     assert "--subject, --label, --positive" in said
     code, _, said = command("run", "clinical", "--subject", "who")

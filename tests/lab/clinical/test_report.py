@@ -12,7 +12,7 @@ from scipy import stats
 
 from chebact.lab import LabError
 from chebact.lab.cli import run_command
-from chebact.lab.clinical.classification import METRICS, Metric, pooled
+from chebact.lab.clinical.classification import METRICS, Metric, pool_folds
 from chebact.lab.clinical.rows import is_dementiabank, tables_of
 from chebact.lab.clinical.rows import rows_of as rows_of_typed
 from chebact.lab.clinical.section import sections
@@ -125,7 +125,7 @@ def test_tables_without_the_reference_have_no_tests(tmp_path, command):
     assert json.loads((tmp_path / "rows.json").read_text())[0]["p_welch"] is None
     code, _, said = command("--results", tmp_path / "r", "--against", "tanh")
     assert code == 2
-    assert "no record of 'tanh'" in said
+    assert "--against must be one of relu, got 'tanh'" in said
 
 
 def test_brackets_in_names_are_printed_as_they_are(tmp_path, command):
@@ -196,7 +196,7 @@ def test_a_document_that_is_no_text(tmp_path):
 def test_committed_records_are_one_table(tmp_path, request):
     folder = request.config.rootpath / "results" / "clinical" / "generated"
     shutil.copytree(folder, tmp_path / "generated")
-    (table,) = tables_of(rows_of(read_results(tmp_path).of("clinical")))
+    (table,) = tables_of(rows_of(read_results(tmp_path).records_of("clinical")))
     assert [row.model for row in table].count("tanh") == 2
     assert all(row.against == "tanh" for row in table if row.model != "tanh")
 
@@ -247,7 +247,7 @@ def test_arrows_point_to_the_better_side_and_need_five_seeds(seeds, better, wors
 
 def test_a_column_is_one_row_of_the_metrics(monkeypatch):
     """A new metric appears in the rows, the table and the figures without another line."""
-    metric = Metric("Errors, %", lambda seed: 1 - pooled(seed).accuracy, ("scores",))
+    metric = Metric("Errors, %", lambda seed: 1 - pool_folds(seed).accuracy, ("scores",))
     monkeypatch.setitem(METRICS, "errors", metric)
     (row,) = rows_of([record("tanh", 32)])
     assert row.values["errors"] == pytest.approx(100 - row.accuracy)

@@ -115,7 +115,7 @@ def test_a_damaged_checkpoint_stops_the_run_and_the_one_before_takes_over(tmp_pa
     assert run_command(["run", "images", *arguments, "--output", str(tmp_path)]) == 2
     message = capsys.readouterr().err.strip().splitlines()[-1]
     assert "checkpoint-00002.pt is damaged" in message
-    assert "remove it to go on from the one before" in message
+    assert "remove it to continue from the one before" in message
     newest.unlink()
     assert run_command(["run", "images", *arguments, "--output", str(tmp_path)]) == 0
     assert read_record(COHORT.path(tmp_path)).checksum == expected.checksum
@@ -124,8 +124,8 @@ def test_a_damaged_checkpoint_stops_the_run_and_the_one_before_takes_over(tmp_pa
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["--dataset", "imagenet"], "unknown image set 'imagenet': choose from digits, mnist"),
-        (["--activation", "swish"], "unknown activation 'swish'"),
+        (["--dataset", "imagenet"], "image set must be one of digits, mnist"),
+        (["--activation", "swish"], "got 'swish' (str)"),
         (["--epochs", "0"], "epochs must be an integer from 1 to 1000000, got 0"),
         (["--subset", "-1"], "subset must be an integer from 1 to 1000000, got -1"),
         (["--subset", "1438"], "subset must be at most 1437, the training images of digits, got 1438"),
@@ -287,9 +287,9 @@ def test_the_documents_show_the_records_and_nothing_else():
 
 
 def test_a_spec_that_cannot_be():
-    with pytest.raises(LabError, match="unknown precision"):
+    with pytest.raises(LabError, match="precision must be one of"):
         ImageSpec("digits", "relu", precision="float16")
-    with pytest.raises(LabError, match="unknown form of the network"):
+    with pytest.raises(LabError, match="form of the network must be one of"):
         ImageSpec("digits", "relu", form="other")
 
 

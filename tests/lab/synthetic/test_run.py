@@ -255,7 +255,7 @@ def test_a_damaged_record_stops_both_commands(tmp_path, capsys):
     for words in (["run", "synthetic", *words_of()], ["report", "synthetic"]):
         code, _, said = command(*words, "--results", tmp_path, capsys=capsys)
         assert code == 2
-        assert "relu-step.json is not a whole record" in said
+        assert "relu-step.json is not a complete record" in said
         assert path.read_text() == '{"format": 1, "exper'
 
 

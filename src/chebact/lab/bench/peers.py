@@ -16,7 +16,7 @@ import torch
 from torch import nn
 
 from chebact.lab.bench.ops import Contender
-from chebact.lab.environment import installed
+from chebact.lab.environment import installed_version
 
 __all__ = ["PEERS", "ContiguousView", "Peer", "Rows", "find_peers", "peer_versions"]
 
@@ -128,12 +128,12 @@ def find_peers(peers: tuple[Peer, ...] = PEERS) -> tuple[list[Contender], list[s
 
 def peer_versions(peers: tuple[Peer, ...] = PEERS) -> dict[str, str | None]:
     """The versions installed; None for what is not."""
-    return {peer.name: installed(peer.name) for peer in peers}
+    return {peer.name: installed_version(peer.name) for peer in peers}
 
 
 def why_not(peer: Peer) -> str | None:
     """Why a library cannot be timed, found by training a little on each kind of tensor; None if it can."""
-    if installed(peer.name) is None:
+    if installed_version(peer.name) is None:
         return "it is not installed"
     try:
         for x in samples():

@@ -9,7 +9,7 @@ from typing import Annotated
 from rich.console import Console
 
 from chebact.lab import LabError
-from chebact.lab.clinical.input import TableOptions, tables_asked
+from chebact.lab.clinical.input import TableOptions, resolve_tables
 from chebact.lab.clinical.record import ChoiceRecord, ChoiceResults
 from chebact.lab.clinical.rows import rows_of
 from chebact.lab.clinical.run import CHOICE, NAME, ClinicalRequest, run_clinical
@@ -34,18 +34,18 @@ def run(
     machine: Annotated[Workers, Flat] = MACHINE,
 ) -> None:
     """Train what is missing in the results folder. Stop it at any moment; the same command goes on from there."""
-    where = machine.checked(results)
+    where = machine.arguments(results)
     try:
-        own, chooser = tables_asked(table)
-        request = ClinicalRequest(own, chooser, table.select == "folds", **parts_of(settings, ClinicalSettings))
+        first, chooser = resolve_tables(table)
+        request = ClinicalRequest(first, chooser, table.select == "folds", **parts_of(settings, ClinicalSettings))
         describe_table(request)
-        train(NAME, run_clinical(request, results, **where), results, lines_of)
+        train(NAME, run_clinical(request, results, **where), results, describe_records)
     except DataError as error:
         raise LabError(str(error)) from error
 
 
 def describe_table(request: ClinicalRequest) -> None:
-    """Say what is learned from, on the error stream."""
+    """Describe the table on the error stream."""
     table = request.table
     kind = "generated data, nobody was recorded" if table.generated else "your data"
     notes = "".join(f"; left out: {note}" for note in table.left_out)
@@ -54,8 +54,8 @@ def describe_table(request: ClinicalRequest) -> None:
         tell(Console(stderr=True), line)
 
 
-def lines_of(records: Sequence[Record]) -> list[str]:
-    """What new records hold, a line per record."""
+def describe_records(records: Sequence[Record]) -> list[str]:
+    """One line per new record."""
     lines = []
     for record in records:
         if record.experiment == CHOICE:
@@ -71,7 +71,7 @@ def lines_of(records: Sequence[Record]) -> list[str]:
 
 
 def describe_choice(found: ChoiceResults) -> str:
-    """How many features Boruta chose; what it did not confirm is said."""
+    """How many features Boruta chose, and whether they are confirmed."""
     if found.features is not None:
         confirmed = found.how == "confirmed"
         return f"{len(found.features)} features" + ("" if confirmed else f" ({found.how}: none is confirmed)")

@@ -45,7 +45,7 @@ def report(
         rows = rows_of(records, against or REFERENCE)
         if against is not None and not any(row.model == against for row in rows):
             known = ", ".join(dict.fromkeys(row.model for row in rows))
-            raise LabError(f"there is no record of {against!r} to test against: choose --against from {known}")
+            raise LabError(f"--against must be one of {known}, got {against!r}: there is no record of it")
         tables = tables_of(rows, against or REFERENCE)
         missing = {f"clinical-{name}": "Not run yet." for name in SHOWN if name not in seen}
         plain = [row.values for row in rows]

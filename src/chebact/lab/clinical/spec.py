@@ -1,4 +1,4 @@
-"""The specs of the clinical experiment: what is learned from, by whom, and how often.
+"""The specs of the clinical experiment: the data, the models, and the repetitions.
 
 The fields of `ClinicalSettings` are options of `chebact run clinical`.
 """
@@ -29,7 +29,7 @@ __all__ = [
 Shortcut = Literal["average", "add"]
 Labels = Literal["true", "shuffled"]
 NONE = "none"
-IN_FOLDS, ON_COHORT = "boruta in folds", "boruta on "  # how the features came about, as records say it
+IN_FOLDS, ON_COHORT = "boruta in folds", "boruta on "  # how the features were chosen, as records say it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,7 +84,7 @@ class ClinicalSettings(ChoiceSettings, NetworkSettings, FoldSettings, ModelSetti
 @dataclass(frozen=True, kw_only=True)
 class Trial(FoldSettings):
     """The data and their folds. `digest` is that of the table with the features that were offered; `choice` says how
-    those came about. With shuffled labels there is nothing to be learned, and what is found all the same is a leak.
+    they were chosen. With shuffled labels there is nothing to learn: a score above chance is a leak.
     """
 
     data: str
@@ -102,8 +102,8 @@ class Trial(FoldSettings):
             check_count(what, getattr(self, what))
 
     @classmethod
-    def of(cls, table: Recordings, choice: str, settings: FoldSettings, **more: Any) -> Self:
-        """The spec on a table, features chosen in this way; `more` are the fields that a trial has not."""
+    def for_table(cls, table: Recordings, choice: str, settings: FoldSettings, **more: Any) -> Self:
+        """The spec on a table, features chosen in this way; `more` are the other fields."""
         return cls(
             data=table.name,
             digest=table.digest,
@@ -117,7 +117,7 @@ class Trial(FoldSettings):
         )
 
     def folder(self, results: Path) -> Path:
-        """Where the records of this data lie."""
+        """The folder of the records of this data."""
         return results / (self.data if self.labels == "true" else f"{self.data}-shuffled")
 
 
@@ -128,7 +128,7 @@ class BaselineSpec(Trial):
     model: str
 
     def path(self, results: Path) -> Path:
-        """Where its record lies below the results folder."""
+        """The path of its record below the results folder."""
         return self.folder(results) / "baselines" / f"{self.model}.json"
 
     def cost(self) -> float:
@@ -157,7 +157,7 @@ class NetworkSpec(NetworkSettings, Trial):
             check_count(what, getattr(self, what))
 
     def path(self, results: Path) -> Path:
-        """Where its record lies below the results folder."""
+        """The path of its record below the results folder."""
         return self.folder(results) / self.shortcut / f"{self.model}-{self.width}.json"
 
     def cost(self) -> float:
@@ -180,10 +180,10 @@ class ChoiceSpec(ChoiceSettings, Trial):
         check_count("trees", self.trees)
         check_count("rounds", self.rounds)
         if self.rounds < 2:
-            raise LabError("Boruta needs 2 rounds or more, got `rounds` 1")
+            raise LabError("`rounds` must be 2 or more, which Boruta needs, got 1")
 
     def path(self, results: Path) -> Path:
-        """Where its record lies below the results folder."""
+        """The path of its record below the results folder."""
         if self.seed is None:
             return results / self.wanted_for / "choice" / "cohort.json"
         return self.folder(results) / "choice" / f"seed-{self.seed:02d}.json"

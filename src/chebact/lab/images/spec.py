@@ -17,7 +17,7 @@ from chebact.lab.images.network import ShakeShakeResNet, numbers_of
 from chebact.lab.images.sets import IMAGE_DATASETS
 from chebact.lab.options import Several, Whole, about
 from chebact.lab.spec import added, as_plain, check_choice, check_count, parts_of, stream
-from chebact.lab.starts import PAPER, Start, check_start, start_of, started
+from chebact.lab.starts import PAPER, Start, activation_factory, check_start, resolve_start
 from chebact.table import ACTIVATIONS
 
 __all__ = ["CONTROL", "ImageRequest", "ImageSettings", "ImageSpec", "paper_spec"]
@@ -129,7 +129,7 @@ class ImageSpec(ImageSettings, Subject):
         return ShakeShakeResNet(
             IMAGE_DATASETS[self.dataset].channels,
             IMAGE_DATASETS[self.dataset].classes,
-            activation=started(self.activation, self.init),
+            activation=activation_factory(self.activation, self.init),
             shake=bool(self.shake) if self.form == "paper" else (2, 3) if self.shake else False,
             where=self.where,
             degree=self.degree,
@@ -153,7 +153,7 @@ class ImageRequest(ImageSettings, Subjects):
     def specs(self, processes: int = 1) -> list[ImageSpec]:
         """One per image set and activation."""
         settings = parts_of(self, ImageSettings) | {"processes": processes}
-        starts = {name: start_of(self.init, name, self.models) for name in self.models}
+        starts = {name: resolve_start(self.init, name, self.models) for name in self.models}
         specs = [
             ImageSpec(dataset, name, **settings | {"init": start})
             for dataset in dict.fromkeys(self.datasets)

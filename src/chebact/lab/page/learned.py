@@ -49,30 +49,30 @@ class Shape:
     curve: Sequence[float] | None = None
     colour: str = "learned"
 
-    def drawn(self) -> tuple[torch.Tensor, torch.Tensor]:
-        """Places and heights of the line to draw."""
+    def curve_points(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """x and y of the line to draw."""
         if self.values is None:
             assert self.curve is not None
             assert self.inputs is not None
             x = torch.linspace(self.inputs.low, self.inputs.high, len(self.curve), dtype=torch.float64)
             return x, torch.tensor(self.curve, dtype=torch.float64)
-        x = torch.linspace(*ends(self), POINTS, dtype=torch.float64)
+        x = torch.linspace(*x_range(self), POINTS, dtype=torch.float64)
         row = torch.tensor([list(self.values)], dtype=torch.float64)
         choices = {"tails": self.tails, "regression_nodes": self.regression_nodes, "interval": self.interval}
         return x, chebyshev_lagrange(x.unsqueeze(1), row, **choices).squeeze(1)  # type: ignore[arg-type]
 
 
 def shape_panel(shape: Shape, name: str, *, size: tuple[int, int] = SIZE) -> Panel:
-    """One activation as a drawing of its own."""
+    """One activation as a separate drawing."""
     with canvas(*size, margins=MARGINS) as axes:
         draw_shape(axes, shape)
-    return as_panel(axes, name, said(shape))
+    return as_panel(axes, name, describe_shape(shape))
 
 
 def draw_shape(axes: Axes, shape: Shape) -> None:
     """Draw one activation onto axes in the theme's colours."""
-    low, high = ends(shape)
-    x, y = shape.drawn()
+    low, high = x_range(shape)
+    x, y = shape.curve_points()
     if shape.values is not None:
         left, right = shape.interval
         axes.axvspan(low, left, color=LIGHT["shade"], lw=0, zorder=0)
@@ -80,7 +80,7 @@ def draw_shape(axes: Axes, shape: Shape) -> None:
         places = nodes(shape.degree, interval=shape.interval)
         axes.plot(places.numpy(), list(shape.values), "o", ms=4.4, color=LIGHT[shape.colour], zorder=4)
     axes.plot(x.numpy(), y.numpy(), color=LIGHT[shape.colour], lw=2, zorder=3)
-    frame(axes, float(y.min()), float(y.max()), (low, high))
+    set_limits(axes, float(y.min()), float(y.max()), (low, high))
     if shape.inputs is not None:
         draw_inputs(axes, shape.inputs)
     axes.set_title(shape.title)
@@ -89,8 +89,8 @@ def draw_shape(axes: Axes, shape: Shape) -> None:
         axes.set_title(words, loc="right", fontweight="normal", fontsize=9.5, color=LIGHT["muted"])
 
 
-def ends(shape: Shape) -> tuple[float, float]:
-    """From where to where to draw."""
+def x_range(shape: Shape) -> tuple[float, float]:
+    """The ends of the drawn part of the x axis."""
     left, right = shape.interval
     margin = MARGIN * (right - left) / 2
     low, high = left - margin, right + margin
@@ -99,7 +99,7 @@ def ends(shape: Shape) -> tuple[float, float]:
     return low, high
 
 
-def frame(axes: Axes, low: float, high: float, ends: tuple[float, float]) -> None:
+def set_limits(axes: Axes, low: float, high: float, ends: tuple[float, float]) -> None:
     """Limits that leave the lowest third to the histogram; a flat line gets some height."""
     from matplotlib.ticker import MaxNLocator
 
@@ -124,7 +124,7 @@ def draw_inputs(axes: Axes, inputs: Histogram) -> None:
     )  # fmt: skip
 
 
-def said(shape: Shape) -> str:
+def describe_shape(shape: Shape) -> str:
     """The activation in words."""
     if shape.values is None:
         words = shape.title

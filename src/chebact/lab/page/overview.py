@@ -15,7 +15,7 @@ __all__ = ["overview_section"]
 
 def overview_section(results: Results, experiments: Sequence[Experiment]) -> Section:
     """One row per experiment, then the machines."""
-    there = {row: [record.typed for record in results.of(row.name)] for row in experiments}
+    there = {row: [record.typed for record in results.records_of(row.name)] for row in experiments}
     blocks: list[Block] = []
     if any(there.values()):
         rows = tuple(experiment_row(row.title, records) for row, records in there.items() if records)

@@ -28,7 +28,7 @@ class Results:
         """The records of one class."""
         return [record.typed for record in self.records if isinstance(record.typed, kind)]
 
-    def of(self, experiment: str) -> list[Record]:
+    def records_of(self, experiment: str) -> list[Record]:
         """The records of one experiment."""
         return [record for record in self.records if record.experiment == experiment]
 

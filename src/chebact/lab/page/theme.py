@@ -71,12 +71,12 @@ FONT = 11
 
 @contextmanager
 def canvas(width: int, height: int, *, margins: tuple[int, int, int, int] = (40, 14, 30, 26)) -> Iterator[Axes]:
-    """Axes on a figure of so many pixels in the report's style; margins are left, right, bottom, top."""
+    """Axes on a figure of this size in pixels, in the report's style; margins are left, right, bottom, top."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
     left, right, bottom, top = margins
-    with rc_context(settings()):
+    with rc_context(drawing_settings()):
         figure = Figure(figsize=(width / DPI, height / DPI), dpi=DPI)
         figure.patch.set_alpha(0)
         box = (left / width, bottom / height, (width - left - right) / width, (height - bottom - top) / height)
@@ -85,18 +85,18 @@ def canvas(width: int, height: int, *, margins: tuple[int, int, int, int] = (40,
 
 @contextmanager
 def grid(width: int, height: int, rows: int, columns: int) -> Iterator[tuple[Figure, list[list[Axes]]]]:
-    """Rows and columns of axes on one figure of so many pixels, for a file of its own."""
+    """Rows and columns of axes on one figure of this size in pixels, for a separate file."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
-    with rc_context(settings()):
+    with rc_context(drawing_settings()):
         figure = Figure(figsize=(width / DPI, height / DPI), dpi=DPI)
         ends = (46 / width, 32 / height, 1 - 13.8 / width, 1 - 32 / height)
         figure.subplots_adjust(*ends, wspace=0.26, hspace=0.38)
         yield figure, figure.subplots(rows, columns, squeeze=False).tolist()
 
 
-def settings() -> Any:
+def drawing_settings() -> Any:
     """matplotlib's parameters within a drawing."""
     return {
         "font.size": FONT,
@@ -126,14 +126,14 @@ def settings() -> Any:
 
 
 def as_panel(axes: Axes, name: str, alt: str) -> Panel:
-    """The axes' figure for the page: an <svg> whose colours are variables and whose ids begin with its own name."""
+    """The axes' figure for the page: an <svg> whose colours are variables and whose ids begin with its name."""
     figure = axes.get_figure(root=True)
     assert figure is not None
-    text = saved(figure, name, fonts="none")
+    text = svg_text(figure, name, fonts="none")
     text = re.sub(r"<metadata>.*?</metadata>|<style.*?</style>|<!--.*?-->|<defs>\s*</defs>", "", text, flags=re.DOTALL)
     text = re.sub(r"font-family:[^;\"]*;?|font: (\d+)", lambda found: f"font: {found[1]}" if found[1] else "", text)
     text = re.sub(r"(font: [\d.]+px)[^;\"]*", r"\1 sans-serif", text)
-    text = with_own_ids(text, name)
+    text = prefix_ids(text, name)
     for colour, code in LIGHT.items():
         text = text.replace(code, f"var(--{colour})")
     width, height = (round(size * DPI) for size in figure.get_size_inches())
@@ -146,9 +146,9 @@ def as_panel(axes: Axes, name: str, alt: str) -> Panel:
 
 
 def as_file(figure: Figure, name: str, colours: dict[str, str]) -> bytes:
-    """The figure as an SVG file of its own in one of the two schemes, letters as outlines, on the scheme's paper."""
+    """The figure as a separate SVG file in one of the two schemes, letters as outlines, on the scheme's background."""
     figure.patch.set(facecolor=LIGHT["paper"], alpha=1)
-    text = saved(figure, name, fonts="path")
+    text = svg_text(figure, name, fonts="path")
     for colour, code in LIGHT.items():
         text = text.replace(code, f"@{colour}@")
     for colour, code in colours.items():
@@ -174,7 +174,7 @@ def as_image(figure: Figure, kind: str) -> bytes:
     return content.getvalue()
 
 
-def saved(figure: Figure, name: str, fonts: str) -> str:
+def svg_text(figure: Figure, name: str, fonts: str) -> str:
     """The SVG text, the same for the same drawing."""
     from matplotlib import rc_context
 
@@ -184,7 +184,7 @@ def saved(figure: Figure, name: str, fonts: str) -> str:
     return content.getvalue()
 
 
-def with_own_ids(text: str, name: str) -> str:
+def prefix_ids(text: str, name: str) -> str:
     """Only the ids that something refers to, each beginning with the figure's name."""
     used = set(re.findall(r'(?:url\(#|href="#)([^)"]+)', text))
     text = re.sub(r' id="([^"]*)"', lambda found: f' id="{name}-{found[1]}"' if found[1] in used else "", text)

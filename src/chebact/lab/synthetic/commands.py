@@ -17,7 +17,7 @@ from chebact.lab.stats import summarize
 from chebact.lab.store import Record, records_under
 from chebact.lab.synthetic.recipes import RecipeForm
 from chebact.lab.synthetic.record import SyntheticRecord
-from chebact.lab.synthetic.report_command import view_of
+from chebact.lab.synthetic.report_command import make_view
 from chebact.lab.synthetic.run import NAME, run_synthetic
 from chebact.lab.synthetic.spec import SyntheticRequest
 
@@ -33,10 +33,10 @@ def run(
     machine: Annotated[Workers, Flat] = MACHINE,
 ) -> None:
     """Train what is missing in the results folder. Stop it at any moment; the same command goes on from there."""
-    train(NAME, run_synthetic(request, results, **machine.checked(results)), results, lines_of)
+    train(NAME, run_synthetic(request, results, **machine.arguments(results)), results, describe_records)
 
 
-def lines_of(records: Sequence[Record]) -> list[str]:
+def describe_records(records: Sequence[Record]) -> list[str]:
     """The mean RMSE of new records, one line per model, noise level and recipe."""
     lines: dict[tuple[str, ...], list[str]] = {}
     for record in records:
@@ -63,7 +63,7 @@ def reproduce(
     check_no_record(folder, json)
     check_outputs(files=(json,), folders=(folder,))
     console = Console(stderr=True)
-    show_progress(run_synthetic(request, folder, **machine.checked(folder)), console, lines_of)
+    show_progress(run_synthetic(request, folder, **machine.arguments(folder)), console, describe_records)
     records = [record.typed for record in records_under(folder)]
-    write_files(view_of([record for record in records if record.spec.recipes == recipe]), Files(json=json))
+    write_files(make_view([record for record in records if record.spec.recipes == recipe]), Files(json=json))
     tell_where(console, NAME, folder)

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from chebact.lab import LabError
-from chebact.lab.commands.report import RESULTS, must_have, tell
+from chebact.lab.commands.report import RESULTS, check_packages, tell
 from chebact.lab.options import Records, about
 from chebact.lab.output import check_folder, make_folder, save
 from chebact.lab.page.learned import draw_shape
 from chebact.lab.page.results import Results, read_results
 from chebact.lab.page.theme import DARK, LIGHT, as_file, grid
-from chebact.lab.synthetic.figures import shapes_in
+from chebact.lab.synthetic.figures import layer_shapes
 from chebact.lab.synthetic.record import Activations, SyntheticRecord
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def pictures(
     output: Annotated[Path, about("Folder to write the SVG files into.")] = Path("docs/images"),
 ) -> None:
     """Draw the pictures of the README from the records."""
-    must_have("matplotlib")
+    check_packages("matplotlib")
     check_folder(output, "--output")
     drawn = readme_pictures(read_results(results))
     make_folder(output, "--output")
@@ -65,7 +65,7 @@ def activations_to_draw(results: Results) -> Activations:
 
 def draw_layers(kept: Activations) -> Figure:
     """Every layer across, the kept channels down."""
-    layers = shapes_in(kept)
+    layers = layer_shapes(kept)
     with grid(*SIZE, len(layers[0]), len(layers)) as (figure, axes):
         for column, shapes in enumerate(layers):
             for row, shape in enumerate(shapes):

@@ -68,12 +68,13 @@ class Activations:
 @dataclass(frozen=True)
 class SyntheticResults:
     """One entry per seed, the curve, the predictions of seed 0 on the plotted slice, and its learned activations:
-    None where seed 0 turned NaN or the network learns none.
+    None where seed 0 turned NaN or the network learns none. `trainer` is the one that ran.
     """
 
     seeds: tuple[Seed, ...]
     curve: Curve
     slice: tuple[float | None, ...]
+    trainer: str = added("torch")
     activations: Activations | None = added(None)
 
     @property

@@ -9,7 +9,7 @@ from chebact.lab.page.axes import interval_keys
 from chebact.lab.page.colours import model_keys
 from chebact.lab.page.document import Block, Fold, Missing, Panel, Picture
 from chebact.lab.page.learned import SHAPE_KEYS, shape_panel
-from chebact.lab.synthetic.figures import NOISE_KEYS, curve_panel, interval_panel, shapes_in, slice_panel
+from chebact.lab.synthetic.figures import NOISE_KEYS, curve_panel, interval_panel, layer_shapes, slice_panel
 from chebact.lab.synthetic.recipes import DATASETS
 from chebact.lab.synthetic.record import Activations, SyntheticRecord
 from chebact.networks.residual_mlp import ARCHITECTURES
@@ -17,7 +17,7 @@ from chebact.networks.residual_mlp import ARCHITECTURES
 __all__ = ["all_pictures"]
 
 SUBJECT = "cl-extrapolate"
-SHOWN = "gravity"  # whose activations stand for all
+SHOWN = "gravity"  # the data set whose activations are drawn first
 QUIET, LOUD = 0.01, 0.04
 
 
@@ -36,7 +36,7 @@ def all_pictures(records: Sequence[SyntheticRecord], form: str) -> list[Block]:
     ]
 
 
-def chosen(records: Sequence[SyntheticRecord], **wanted: object) -> list[SyntheticRecord]:
+def select_records(records: Sequence[SyntheticRecord], **wanted: object) -> list[SyntheticRecord]:
     """The records whose spec has these values, in the order of the data sets."""
     found = [record for record in records if all(getattr(record.spec, name) == value for name, value in wanted.items())]
     order = list(DATASETS)
@@ -51,7 +51,7 @@ def legend(records: Sequence[SyntheticRecord]) -> dict[str, str]:
 
 def learned(records: Sequence[SyntheticRecord], form: str) -> list[Block]:
     """The paper's first figure, and behind a fold the learned activations on every data set."""
-    there = chosen(records, model=SUBJECT, noise=QUIET)
+    there = select_records(records, model=SUBJECT, noise=QUIET)
     kept = {record.spec.dataset: found for record in there if (found := record.results.activations) is not None}
     if not kept:
         sentence = (
@@ -80,14 +80,14 @@ def learned(records: Sequence[SyntheticRecord], form: str) -> list[Block]:
 
 def before_and_after(kept: Activations, name: str) -> tuple[Panel, ...]:
     """One flat channel before training, then three after it."""
-    before, after = shapes_in(kept, before=True), shapes_in(kept)
+    before, after = layer_shapes(kept, before=True), layer_shapes(kept)
     shapes = [replace(before[-1][0], title="before training"), *after[-1], after[0][0]]
     return tuple(shape_panel(shape, f"{name}-{index}") for index, shape in enumerate(shapes))
 
 
 def learned_panels(kept: Activations, name: str) -> tuple[Panel, ...]:
     """Layers across, channels down."""
-    layers = shapes_in(kept)
+    layers = layer_shapes(kept)
     return tuple(
         shape_panel(shape, f"{name}-{channel}-{index}")
         for channel in range(len(layers[0]))
@@ -97,9 +97,9 @@ def learned_panels(kept: Activations, name: str) -> tuple[Panel, ...]:
 
 def intervals(records: Sequence[SyntheticRecord], form: str, noise: float) -> list[Block]:
     """RMSE of all models, one panel per data set."""
-    own = chosen(records, noise=noise)
+    own = select_records(records, noise=noise)
     panels = tuple(
-        interval_panel(chosen(own, dataset=name), name, noise, f"iv-{form}-{noise:g}-{name}".replace(".", "-"))
+        interval_panel(select_records(own, dataset=name), name, noise, f"iv-{form}-{noise:g}-{name}".replace(".", "-"))
         for name in dict.fromkeys(record.spec.dataset for record in own)
     )
     caption = (
@@ -116,7 +116,7 @@ def slices(records: Sequence[SyntheticRecord], form: str, noise: float) -> list[
         record
         for dataset, recipe in DATASETS.items()
         for model in ("tanh" if recipe.smooth else "relu", SUBJECT)
-        for record in chosen(records, dataset=dataset, model=model, noise=noise)
+        for record in select_records(records, dataset=dataset, model=model, noise=noise)
     ]
     if not shown:
         command = f"chebact run synthetic --recipe {form}"
@@ -132,7 +132,7 @@ def slices(records: Sequence[SyntheticRecord], form: str, noise: float) -> list[
 
 def samples(records: Sequence[SyntheticRecord], form: str) -> list[Block]:
     """CL-extrapolate at noise 0.04."""
-    own = chosen(records, model=SUBJECT, noise=LOUD)
+    own = select_records(records, model=SUBJECT, noise=LOUD)
     if not own:
         command = f"chebact run synthetic --recipe {form} --models {SUBJECT} --noise {LOUD:g}"
         return [Missing(f"The samples at noise {LOUD:g}: their records are missing.", command)]
@@ -145,18 +145,18 @@ def samples(records: Sequence[SyntheticRecord], form: str) -> list[Block]:
 
 def curves(records: Sequence[SyntheticRecord], form: str) -> list[Block]:
     """Training loss over the epochs at noise 0.01."""
-    own = chosen(records, noise=QUIET)
+    own = select_records(records, noise=QUIET)
     there = dict.fromkeys(record.spec.dataset for record in own)
-    panels = tuple(curve_panel(chosen(own, dataset=name), name, f"tc-{form}-{name}") for name in there)
+    panels = tuple(curve_panel(select_records(own, dataset=name), name, f"tc-{form}-{name}") for name in there)
     if not panels:
         return []
     caption = (
         "Training loss at noise 0.01, the mean over the seeds that did not diverge. Its floor is the noise itself: "
         "0.008, the mean distance from zero of a normal number of deviation 0.01."
     )
-    return [Picture(f"curves-{form}", caption, panels, model_keys(legend(drawn(own))))]
+    return [Picture(f"curves-{form}", caption, panels, model_keys(legend(records_with_curve(own))))]
 
 
-def drawn(records: Sequence[SyntheticRecord]) -> list[SyntheticRecord]:
+def records_with_curve(records: Sequence[SyntheticRecord]) -> list[SyntheticRecord]:
     """The records that have a curve: of a model whose seeds all diverged there is none."""
     return [record for record in records if any(loss is not None for loss in record.results.curve.loss)]
