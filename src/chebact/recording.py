@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -19,7 +19,15 @@ from chebact.learned import LearnedActivation
 from chebact.torch_modes import transforms_active
 from chebact.watchers import Watcher, unwatch, watch
 
-__all__ = ["InputSample", "ShareOutside", "evaluation_mode", "materialize", "record_inputs", "share_outside"]
+__all__ = [
+    "InputSample",
+    "ShareOutside",
+    "evaluation_mode",
+    "materialize",
+    "record_inputs",
+    "run_once",
+    "share_outside",
+]
 
 SLOTS = 16  # calls in a sample
 
@@ -175,8 +183,9 @@ class _GlobalHook:
 def materialize(model: nn.Module, example: Any) -> nn.Module:
     """Run a model once, so that all lazy modules infer their channels; returns the model.
 
-    Then its parameters can be counted, averaged, distributed and passed to an optimizer. `example` is an input, or a
-    tuple of inputs. Nothing else changes: the model runs in evaluation mode and without gradients.
+    Then its parameters can be counted, averaged, distributed and passed to an optimizer. `example` is an input, a
+    tuple of inputs, or a dict of them by name. Nothing else changes: the model runs in evaluation mode and without
+    gradients.
 
     >>> from chebact import ChebyshevLagrange
     >>> model = nn.Sequential(nn.Linear(8, 4), ChebyshevLagrange(), nn.Linear(4, 1))
@@ -184,7 +193,7 @@ def materialize(model: nn.Module, example: Any) -> nn.Module:
     57
     """
     check_module("model", model)
-    _run(model, example)
+    run_once(model, example)
     lazy = [name for name, parameter in model.named_parameters() if is_lazy(parameter)]
     if lazy:
         raise ValueError(must_be("example", f"an input that reaches every lazy module ({', '.join(lazy)})", example))
@@ -205,8 +214,9 @@ class ShareOutside:
 def share_outside(model: nn.Module, data: Any, *, points: int = 2048, seed: int = 0) -> ShareOutside:
     """The share of the inputs of the learned activations that is outside their intervals, on the straight lines.
 
-    `data` is an input, or a tuple of inputs; the model runs once, in evaluation mode and without gradients. `total` is
-    the mean over the activations, weighted by their channels; activations that were not reached are omitted.
+    `data` is an input, a tuple of inputs or a dict of them by name; the model runs once, in evaluation mode and without
+    gradients. `total` is the mean over the activations, weighted by their channels; activations that were not reached
+    are omitted.
 
     >>> from chebact import ChebyshevLagrange
     >>> model = nn.Sequential(ChebyshevLagrange(2, init="zeros"), ChebyshevLagrange(2))
@@ -215,7 +225,7 @@ def share_outside(model: nn.Module, data: Any, *, points: int = 2048, seed: int 
     (0.25, {'0': 0.5, '1': 0.0})
     """
     with record_inputs(model, points=points, seed=seed) as samples:
-        _run(model, data)
+        run_once(model, data)
     parts = dict(model.named_modules())
     shares, weights = {}, []
     for name, sample in samples.items():
@@ -231,9 +241,12 @@ def share_outside(model: nn.Module, data: Any, *, points: int = 2048, seed: int 
     return ShareOutside(total, shares)
 
 
-def _run(model: nn.Module, example: Any) -> None:
+def run_once(model: nn.Module, example: Any) -> Any:
+    """One forward pass in evaluation mode. `example` is an input, a tuple of inputs, or a dict of them by name."""
     with evaluation_mode(model):
-        model(*example) if isinstance(example, tuple) else model(example)
+        if isinstance(example, Mapping):
+            return model(**example)
+        return model(*example) if isinstance(example, tuple) else model(example)
 
 
 @contextmanager

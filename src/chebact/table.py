@@ -35,6 +35,7 @@ __all__ = [
     "paper_activation",
     "parameter_groups",
     "register_activation",
+    "takes",
 ]
 
 Factory = Callable[..., nn.Module]
@@ -153,10 +154,10 @@ def build_activation(
     if not callable(activation):
         accepted = f"one of {', '.join(_rows)}, or a function of the number of channels"
         raise TypeError(must_be("activation", accepted, activation))
-    taken = {name: value for name, value in given.items() if _takes(activation, name)}
+    taken = {name: value for name, value in given.items() if takes(activation, name)}
     if degree is not None and "degree" not in taken:
         raise ValueError(must_be("degree", "None for a factory without it", degree, "set it in the factory"))
-    without = isinstance(activation, type) and not _takes(activation, "channels")
+    without = isinstance(activation, type) and not takes(activation, "channels")
     module = activation(**taken) if without else activation(channels, **taken)
     if not isinstance(module, nn.Module):
         raise TypeError(must_be("the result of activation", "a torch.nn.Module", module))
@@ -170,7 +171,7 @@ def paper_activation(name: str) -> Factory:
     tensor(False)
     """
     row = _row(name)
-    return partial(make_activation, name, init="zeros") if _takes(row.build, "init") else partial(make_activation, name)
+    return partial(make_activation, name, init="zeros") if takes(row.build, "init") else partial(make_activation, name)
 
 
 def register_activation(name: str, build: Factory, *, label: str | None = None, replace: bool = False) -> None:
@@ -186,7 +187,7 @@ def register_activation(name: str, build: Factory, *, label: str | None = None, 
         raise TypeError(must_be("build", "a function that returns a module", build))
     if name in _rows and not replace:
         raise ValueError(must_be("name", "new", name, "pass replace=True to replace the row of that name"))
-    missing = [each for each in ("degree", "channel_dim", "replicas") if not _takes(build, each)]
+    missing = [each for each in ("degree", "channel_dim", "replicas") if not takes(build, each)]
     if missing:
         raise TypeError(
             f"build must accept degree, channel_dim and replicas by name, got a function without {', '.join(missing)}; "
@@ -200,12 +201,12 @@ def _row(name: Any) -> Activation:
 
 
 def _check_options(row: Activation, options: Mapping[str, Any]) -> None:
-    unknown = [option for option in options if not _takes(row.build, option)]
+    unknown = [option for option in options if not takes(row.build, option)]
     if unknown:
         raise TypeError(f"options must be accepted by {row.name}, got {', '.join(unknown)}; leave them out")
 
 
-def _takes(function: Callable[..., Any], name: str) -> bool:
+def takes(function: Callable[..., Any], name: str) -> bool:
     """Whether a function accepts an argument of that name."""
     try:
         parameters = inspect.signature(function).parameters

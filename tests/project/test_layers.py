@@ -31,7 +31,7 @@ LAYERS = [
     ["activations", "curvature"],
     ["table"],
     ["recording"],
-    ["plotting", "networks.*"],
+    ["plotting", "networks.*", "surgery.*"],
     ["training.losses"],
     ["training.task", "training.fused.ops.*"],
     ["training.fused.*"],

@@ -15,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from torch import Tensor, nn
 
 from chebact.estimators.watching import Watch
+from chebact.learned import LearnedActivation
 from chebact.networks import ResidualMLP
 from chebact.table import Factory, make_activation, paper_activation
 from chebact.training import Sgd, predict_replicas, train_replicas_
@@ -114,10 +115,18 @@ def train(lesson: Lesson, start: ResidualMLP | None) -> tuple[ResidualMLP, Array
         epochs=lesson.epochs,
         batch_size=-(-count // -(-count // settings.batch_size)),  # even batches: one of a single row is a wild step
         loss=lesson.loss,
-        optimizer=Sgd(lesson.learning_rate, settings.momentum, settings.momentum > 0, lesson.weight_decay),
+        optimizer=optimizer_of(lesson, network),
     )
     losses = run().losses if watch is None else watch.follow(run)
     return network, losses.double().numpy()
+
+
+def optimizer_of(lesson: Lesson, network: ResidualMLP) -> Sgd:
+    """Gradient descent with Nesterov's momentum; learned heights do not decay."""
+    momentum = lesson.settings.momentum
+    learned = any(isinstance(module, LearnedActivation) for module in network.modules())
+    own = 0.0 if learned else None
+    return Sgd(lesson.learning_rate, momentum, momentum > 0, lesson.weight_decay, heights_weight_decay=own)
 
 
 def own_rows(lesson: Lesson) -> Array:

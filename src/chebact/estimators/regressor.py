@@ -33,7 +33,7 @@ class CLRegressor(MultiOutputMixin, RegressorMixin, NetworkEstimator):  # type: 
         batch_size: rows of a step at the most; the batches of an epoch are of even size.
         learning_rate: of the first epoch; it falls to zero along a half cosine.
         momentum: of Nesterov's kind; 0 is plain gradient descent.
-        weight_decay: a number, or "auto": 0.01 for a sixth of the epochs, which suits noisy tables, and 0.0003 for all,
+        weight_decay: of all but the learned heights; a number, or "auto": 0.01 for a sixth of the epochs, which suits noisy tables, and 0.0003 for all,
             which suits smooth ones, are both fitted, and the one is kept that is better on the rows left out.
         loss: "absolute_error" ("auto" says the same), "squared_error", "huber_error", or a function as
             `chebact.training.train_replicas_` takes it.

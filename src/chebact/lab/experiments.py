@@ -58,6 +58,12 @@ ROWS = (
         "Train the shake-shake network on images.",
         "The table of image classification, each activation against ReLU, and the page.",
     ),
+    Experiment(
+        "tables",
+        "Tables",
+        "Fit the estimators and those of scikit-learn on tables, by cross-validation.",
+        "The comparison on tables, and the coverage of predicted intervals.",
+    ),
 )
 EXPERIMENTS: dict[str, Experiment] = {row.name: row for row in ROWS}
 MEASURED = {"What it costs": "chebact.lab.bench.section:sections"}
