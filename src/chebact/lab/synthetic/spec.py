@@ -15,7 +15,7 @@ from torch import Tensor
 
 from chebact.lab import LabError
 from chebact.lab.forms import between
-from chebact.lab.options import Several, Whole, about
+from chebact.lab.options import Integer, Several, about
 from chebact.lab.spec import added, check_choice, check_count, check_noise, parts_of, stream
 from chebact.lab.starts import PAPER, Start, check_start, resolve_start
 from chebact.lab.synthetic.recipes import DATASETS, RECIPE_FORMS, RecipeForm, published_split
@@ -57,8 +57,8 @@ class Settings:
         RecipeForm,
         about("The functions as the paper prints them, or as the published figures were made.", "--recipe"),
     ] = "paper"
-    seeds: Annotated[Whole, about("Trainings of each network on each data set.")] = 10
-    epochs: Annotated[Whole, about("Passes over the data.")] = 300
+    seeds: Annotated[Integer, about("Trainings of each network on each data set.")] = 10
+    epochs: Annotated[Integer, about("Passes over the data.")] = 300
     init: Start = added(PAPER)
 
 
