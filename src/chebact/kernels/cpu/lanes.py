@@ -212,6 +212,21 @@ def narrowed(typingctx: Any, vector: Any, like: Any) -> Any:
 
 
 @intrinsic
+def converted(typingctx: Any, start: Any, vector: Any) -> Any:
+    """The lanes in the type of the numbers that `start` points to."""
+    kind = Lanes(start.dtype, vector.width)
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        if vector == kind:
+            return args[1]
+        return (builder.fptrunc if vector.dtype == types.float64 else builder.fpext)(
+            args[1], context.get_data_type(kind)
+        )
+
+    return kind(start, vector), codegen
+
+
+@intrinsic
 def lane(typingctx: Any, vector: Any, index: Any) -> Any:
     """The number in one lane."""
 
