@@ -45,7 +45,7 @@ def _function(step: str, form: str, double: bool, lanes: int, choices: tuple[boo
     if form == "cubic":
         from chebact.kernels.cpu.cubic import programs as power_programs
 
-        return power_programs(dtype, _edition(), *choices)[step]
+        return power_programs(dtype, lanes, _edition(), *choices)[step]
     from chebact.kernels.cpu.above_cubic import programs
 
     return programs(dtype, lanes, _edition(), form, *choices)[step]
