@@ -6,7 +6,7 @@
   check [ARGS]       format, lint, types and tests, as the continuous integration does; ARGS go to pytest
   format             rewrite the sources in the house format and apply the safe fixes of the linter
   bench [ARGS]       time the activations (`chebact bench ops`); with --peers also other libraries, in .venv-peers
-  reproduce [ARGS]   the main result of the paper (`chebact reproduce`); --full does all of it
+  reproduce [ARGS]   the main result of the paper (`chebact reproduce`)
   clean [--all]      remove caches and built files; --all also removes the environments
 
 Every command but clean makes the environment first where it is missing or out of date, and runs in the project folder.

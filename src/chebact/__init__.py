@@ -8,10 +8,12 @@ torch.Size([5, 1])
 
 from chebact import functional, kernels
 from chebact.activations import ChebyshevLagrange, Cubic, PrototypeSimilarity, WeightedChebyshev
+from chebact.curvature import curvature_penalty
 from chebact.interpolation import coefficients_to_values, end_slopes, error_bound, polynomial, values_to_coefficients
 from chebact.node_positions import nodes
 from chebact.plotting import plot_activation, plot_activations
 from chebact.recording import InputSample, materialize, record_inputs, share_outside
+from chebact.surgery import Replacement, replace_activations
 from chebact.table import ACTIVATIONS, make_activation, parameter_groups, register_activation
 
 __version__ = "0.1.0"
@@ -22,8 +24,10 @@ __all__ = [
     "Cubic",
     "InputSample",
     "PrototypeSimilarity",
+    "Replacement",
     "WeightedChebyshev",
     "coefficients_to_values",
+    "curvature_penalty",
     "end_slopes",
     "error_bound",
     "functional",
@@ -37,6 +41,7 @@ __all__ = [
     "polynomial",
     "record_inputs",
     "register_activation",
+    "replace_activations",
     "share_outside",
     "values_to_coefficients",
 ]

@@ -1,4 +1,4 @@
-"""A learned channel in writing: its polynomial and its two straight lines."""
+"""The formula of a learned channel as text: its polynomial and its two straight lines."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["formula"]
 
 
 def formula(values: torch.Tensor, basis: Basis, digits: int = 6) -> str:
-    """The pieces of one channel, a line each; `values` are (degree + 1,).
+    """The formula of one channel, one line per piece; `values` are (degree + 1,).
 
     Up to degree 3 the polynomial is written in powers of x (on an interval other than [-1, 1] in powers of
     t = (x - middle) / half its length), above as a Chebyshev series.
@@ -59,7 +59,7 @@ def _line(height: float, slope: float, end: float, digits: int) -> str:
 
 
 def _sum(numbers: list[float], factors: list[str], digits: int) -> str:
-    """Terms with their signs, those that round to nothing left out; the first factor is not written."""
+    """Terms with their signs, without those that round to zero; the first factor is not written."""
     largest = max(abs(number) for number in numbers)
     text = ""
     for index, number in enumerate(numbers):

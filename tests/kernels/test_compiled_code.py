@@ -9,7 +9,7 @@ LOAD = """
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(message)s", stream=sys.stdout)
     from chebact.kernels.cpu.compiler import program
     for kind in range(6):
-        assert program("finish", kind % 2 == 1, True, kind < 2, True, kind < 4)._entry
+        assert program("finish", "cubic", kind % 2 == 1, True, kind < 2, True, kind < 4)._entry
     """
 CALL = """
     import torch

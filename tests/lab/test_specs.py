@@ -10,12 +10,12 @@ import pytest
 from chebact import nodes
 from chebact.lab.cli import app, run_command
 from chebact.lab.clinical.spec import ClinicalSettings
-from chebact.lab.experiments import EXPERIMENTS, load
+from chebact.lab.experiments import EXPERIMENTS
 from chebact.lab.images.rerun import image_commands
 from chebact.lab.images.spec import ImageRequest, ImageSettings, ImageSpec
 from chebact.lab.renamed import RENAMED, current_names
 from chebact.lab.spec import added, as_plain, rebuilt
-from chebact.lab.store import Record, read_record
+from chebact.lab.store import read_record
 from chebact.lab.synthetic.spec import SyntheticRequest
 
 RESULTS = Path(__file__).parents[2] / "results"
@@ -27,7 +27,7 @@ def test_every_committed_record_rebuilds_to_the_same_json_and_path():
     for path in RECORDS:
         record = read_record(path)
         name = record.experiment.partition("-")[0]
-        spec = load(EXPERIMENTS[name].spec)(record.spec)
+        spec = record.typed.spec
         assert as_plain(spec) == record.spec, path
         assert list(as_plain(spec)) == list(record.spec), path
         assert spec.path(RESULTS / name) == path
@@ -85,7 +85,7 @@ UNUSUAL = {
 @pytest.mark.parametrize("name", [field.name for field in fields(ImageSettings)])
 def test_an_image_option_goes_from_the_record_to_the_command_and_back(name):
     spec = ImageSpec("digits", "cl-extrapolate", **{name: UNUSUAL[name]})
-    (line,) = image_commands([Record("images", as_plain(spec), {}, {}, {})])
+    (line,) = image_commands([spec])
     assert asked(line)["request"].specs() == [spec]
 
 

@@ -90,7 +90,7 @@ def test_a_batch_whose_points_all_weigh_nothing_moves_nothing(trainer):
     [
         (torch.ones(19), r"\(points=20,\).*\(19,\)"),
         (torch.ones(3, 20), r"replica=2.*\(3, 20\)"),
-        (-torch.ones(20), "none negative"),
+        (-torch.ones(20), "not negative"),
         (torch.full((20,), torch.nan), "finite"),
         (torch.zeros(20), "not all zero"),
     ],

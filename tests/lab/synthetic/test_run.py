@@ -255,7 +255,7 @@ def test_a_damaged_record_stops_both_commands(tmp_path, capsys):
     for words in (["run", "synthetic", *words_of()], ["report", "synthetic"]):
         code, _, said = command(*words, "--results", tmp_path, capsys=capsys)
         assert code == 2
-        assert "relu-step.json is not a whole record" in said
+        assert "relu-step.json is not a complete record" in said
         assert path.read_text() == '{"format": 1, "exper'
 
 
@@ -286,3 +286,12 @@ def test_without_the_laboratorys_packages_the_command_says_how_to_get_them():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 2
     assert done.stderr == "chebact: the command line needs rich: pip install 'chebact[lab]'\n"
+
+
+def test_a_record_says_which_trainer_made_it(small, monkeypatch):
+    assert read_record(small / "released" / "0.01" / "relu-step.json").results["trainer"] == "fused"
+    monkeypatch.setenv("CHEBACT_KERNEL", "reference")
+    cohorts = [SyntheticSpec("cl-extrapolate", dataset, 0.01, "released", 5, 1) for dataset in ("step", "jump")]
+    together = train_together(cohorts)
+    assert [result["trainer"] for result in together] == ["torch"] * 2
+    assert train_together(cohorts[1:]) == together[1:]

@@ -5,5 +5,5 @@ Behind it stand the counters of the tasks: that of the workers, and one for each
 
 (COUNTERS, TASKS, REPLICAS, OUTER, CHANNELS, INNER, OUTER_BLOCK, CHANNEL_BLOCK, INNER_BLOCK, OUTER_BLOCKS,
  CHANNEL_BLOCKS, INNER_BLOCKS, X, GRAD, OUT, TABLE, SLOPES, MATRIX, CONSTANTS, PARTIAL, RESULT, DEGREE,
- PARTS) = range(23)  # fmt: skip
-LENGTH = 23
+ PARTS, SUMS, NUMBERS) = range(25)  # fmt: skip
+LENGTH = 25

@@ -19,9 +19,8 @@ from chebact.kernels.cpu.tables import (
     ten_lanes,
     ten_of,
 )  # fmt: skip
-from chebact.kernels.cpu.tasks import RUN, jit
+from chebact.kernels.cpu.tasks import NEAR, RUN, jit
 
-NEAR = 256  # elements of the few rows that are worked on side by side, so that memory is still read in its order
 SUMS = 8  # four power sums, and the height's and the slope's share of either line
 
 

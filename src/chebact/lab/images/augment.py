@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-__all__ = ["Moves", "as_input", "draw_moves", "moved", "with_border"]
+__all__ = ["Moves", "as_input", "draw_moves", "move_images", "with_border"]
 
 
 @dataclass(frozen=True)
@@ -37,13 +37,13 @@ def draw_moves(count: int, shift: int, flip: bool, generator: torch.Generator) -
     return Moves(places[0], places[1], mirrored if flip else torch.zeros_like(mirrored))
 
 
-def moved(images: Tensor, moves: Moves) -> Tensor:
+def move_images(images: Tensor, moves: Moves) -> Tensor:
     """Each image (n, channel, height, width) mirrored left to right where asked, then moved, with zeros coming in.
 
     One gather for the whole batch, on whatever device and in whatever type the images are.
 
     >>> one = torch.arange(4.0).reshape(1, 1, 2, 2)
-    >>> moved(one, Moves(torch.tensor([0]), torch.tensor([1]), torch.tensor([False]))).tolist()
+    >>> move_images(one, Moves(torch.tensor([0]), torch.tensor([1]), torch.tensor([False]))).tolist()
     [[[[0.0, 0.0], [0.0, 2.0]]]]
     """
     height, width = images.shape[2:]

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.autograd import Function
 
-from chebact.checks import count_of, whole_number
+from chebact.checks import check_count, check_integer
 from chebact.lab.images.norm_activation import norm_activation
 from chebact.networks.residual_mlp import draw_
 from chebact.table import Factory, build_activation, paper_activation
@@ -185,11 +185,11 @@ class ShakeShakeResNet(nn.Module):
         generator: torch.Generator | None = None,
     ) -> None:
         super().__init__()
-        channels = [count_of("widths", width) for width in widths]
+        channels = [check_count("widths", width) for width in widths]
         if len(channels) != 4:
             raise ValueError(f"widths must be four numbers, of the first convolution and of three stages; got {widths}")
         sigma = paper_activation(activation) if isinstance(activation, str) else activation
-        numbers, stages = numbers_of(where, count_of("blocks", blocks)), stages_of(shake)
+        numbers, stages = numbers_of(where, check_count("blocks", blocks)), stages_of(shake)
 
         def block(index: int) -> ShakeBlock:
             stage, place = divmod(index, blocks)
@@ -203,9 +203,9 @@ class ShakeShakeResNet(nn.Module):
                 idle_shortcut=idle_shortcuts,
             )
 
-        self.first = nn.Conv2d(count_of("in_channels", in_channels), channels[0], 3, padding=1)
+        self.first = nn.Conv2d(check_count("in_channels", in_channels), channels[0], 3, padding=1)
         self.blocks = nn.ModuleList(block(index) for index in range(3 * blocks))
-        self.last = nn.Linear(channels[-1], count_of("classes", classes))
+        self.last = nn.Linear(channels[-1], check_count("classes", classes))
         self.reset_parameters(generator)
 
     def reset_parameters(self, generator: torch.Generator | None = None) -> None:
@@ -236,7 +236,7 @@ class ShakeShakeResNet(nn.Module):
         ChebyshevLagrange(32, degree=3, tails='extrapolate', init='zeros')
         """
         most = 2 * len(self.blocks) + 1
-        index, second = divmod(whole_number("number", number, least=2, most=most) - 2, 2)
+        index, second = divmod(check_integer("number", number, least=2, most=most) - 2, 2)
         block = self.blocks[index]
         assert isinstance(block, ShakeBlock)
         return block.first[3 if second else 0]

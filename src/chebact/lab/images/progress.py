@@ -1,4 +1,4 @@
-"""What an image training shows while it goes on."""
+"""The progress of image trainings on a console."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class TrainingProgress:
         self.spent, self.gained = 0.0, 0.0  # seconds and epochs that this process has seen
 
     @contextmanager
-    def of(self, spec: ImageSpec) -> Iterator[Watch]:
-        """Within this context a bar shows how far a spec is."""
+    def show(self, spec: ImageSpec) -> Iterator[Watch]:
+        """Within this context a bar shows the progress of a spec."""
         if spec not in self.specs:
             yield Watch()
             return

@@ -14,15 +14,16 @@ import torch
 from torch import Tensor
 
 from chebact.lab import LabError
+from chebact.lab.forms import between
 from chebact.lab.options import Several, Whole, about
-from chebact.lab.spec import added, check_choice, check_count, check_noise, parts_of, rebuilt, stream
-from chebact.lab.starts import PAPER, Start, check_start, start_of
+from chebact.lab.spec import added, check_choice, check_count, check_noise, parts_of, stream
+from chebact.lab.starts import PAPER, Start, check_start, resolve_start
 from chebact.lab.synthetic.recipes import DATASETS, RECIPE_FORMS, RecipeForm, published_split
 from chebact.networks.residual_mlp import ARCHITECTURES
 
-__all__ = ["SyntheticRequest", "SyntheticSpec", "spec_of"]
+__all__ = ["SyntheticRequest", "SyntheticSpec"]
 
-TOGETHER = 144  # replicas in one batch: enough to hide the overhead of a step, few enough to stay in the last cache
+TOGETHER = 144  # replicas in one batch: enough to hide the overhead of a step, few enough for the last-level cache
 COLUMNS = 5  # inputs of the widest network of the paper's data; data with fewer features have zeros there
 ALL = ("all",)
 
@@ -33,7 +34,7 @@ class Cell:
 
     model: str
     dataset: str
-    noise: float
+    noise: Annotated[float, between(0, 1e100)]
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,7 @@ class SyntheticSpec(Settings, Cell):
             check_count(what, getattr(self, what))
 
     def path(self, results: Path) -> Path:
-        """Where its record lies below the results folder."""
+        """The path of its record below the results folder."""
         short = f"{self.noise:g}"
         noise = short if float(short) == self.noise else repr(self.noise)  # two levels never share a folder
         return results / self.recipes / noise / f"{self.model}-{self.dataset}.json"
@@ -123,7 +124,7 @@ class SyntheticRequest(Settings, Cells):
 
     def groups(self) -> list[list[SyntheticSpec]]:
         """The specs that are trained together, the longest trainings first."""
-        models, datasets = named(self.models, ARCHITECTURES), named(self.datasets, DATASETS)
+        models, datasets = resolve_names(self.models, ARCHITECTURES), resolve_names(self.datasets, DATASETS)
         if not (models and datasets and self.noise):
             raise LabError("nothing is asked for: name one model, one data set and one noise level at least")
         groups = [group for model in models for group in self.groups_of(model, datasets)]
@@ -131,9 +132,13 @@ class SyntheticRequest(Settings, Cells):
 
     def groups_of(self, model: str, datasets: Iterable[str]) -> Iterator[list[SyntheticSpec]]:
         """The groups of one model, of at most `TOGETHER` replicas unless a single spec has more."""
-        asked = [ARCHITECTURES[name].activation for name in named(self.models, ARCHITECTURES) if name in ARCHITECTURES]
+        asked = [
+            ARCHITECTURES[name].activation
+            for name in resolve_names(self.models, ARCHITECTURES)
+            if name in ARCHITECTURES
+        ]
         row = ARCHITECTURES.get(model)  # None is refused by the spec
-        settings = parts_of(self, Settings) | ({"init": start_of(self.init, row.activation, asked)} if row else {})
+        settings = parts_of(self, Settings) | ({"init": resolve_start(self.init, row.activation, asked)} if row else {})
         specs = [
             SyntheticSpec(model, dataset, float(noise) + 0.0, **settings)
             for noise in dict.fromkeys(self.noise)
@@ -145,11 +150,6 @@ class SyntheticRequest(Settings, Cells):
             yield from (alike[start : start + size] for start in range(0, len(alike), size))
 
 
-def named(names: tuple[str, ...], table: Mapping[str, Any]) -> list[str]:
-    """The names that were given, each once; the word all is for every row of the table."""
+def resolve_names(names: tuple[str, ...], table: Mapping[str, Any]) -> list[str]:
+    """The names, each once; the word all means every row of the table."""
     return list(table) if names == ALL else list(dict.fromkeys(names))
-
-
-def spec_of(plain: Mapping[str, Any]) -> SyntheticSpec:
-    """The spec of a record."""
-    return rebuilt(SyntheticSpec, plain)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 from chebact.lab.commands.run import Workers, train
-from chebact.lab.options import Flat
+from chebact.lab.options import Flat, Records
 from chebact.lab.store import Record
 from chebact.lab.tables.rows import rows_of
 from chebact.lab.tables.run import NAME, run_tables
@@ -21,20 +21,14 @@ ALL, MACHINE = TableRequest(), Workers()
 def run(
     *,
     request: Annotated[TableRequest, Flat] = ALL,
-    results: Path = Path("results/tables"),
+    results: Records = Path("results/tables"),
     machine: Annotated[Workers, Flat] = MACHINE,
 ) -> None:
-    """Fit what is missing in the results folder. Stop it at any moment; the same command goes on from there.
-
-    Parameters
-    ----------
-    results
-        Folder of the records.
-    """
-    where = machine.checked(results)
-    train(NAME, run_tables(request, results, **where), results, lines_of)
+    """Fit what is missing in the results folder. Stop it at any moment; the same command goes on from there."""
+    train(NAME, run_tables(request, results, **machine.arguments(results)), results, describe_records)
 
 
-def lines_of(records: Sequence[Record]) -> list[str]:
-    """What new records hold, a line per record."""
-    return [f"{row.data}, {row.model}: {row.score:.4g}, {row.seconds:.2f} s a fit" for row in rows_of(records)]
+def describe_records(records: Sequence[Record]) -> list[str]:
+    """The score and the time of new records, one line each."""
+    rows = rows_of(record.typed for record in records)
+    return [f"{row.data}, {row.model}: {row.score:.4g}, {row.seconds:.2f} s per fit" for row in rows]

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Annotated
 
 from rich.console import Console
 
 from chebact.lab.commands.report import NO_FILES, USUAL_PAGE, FileOptions, PageOptions, View
 from chebact.lab.commands.report import report as report_records
+from chebact.lab.options import Records, about
 from chebact.lab.output import check_folder
 from chebact.lab.page.sheet import as_rich
-from chebact.lab.store import Record
+from chebact.lab.tables.record import TableRecord
 from chebact.lab.tables.rows import Row, rows_of
 from chebact.lab.tables.sheets import blocks, sheets_of
 
@@ -20,24 +22,18 @@ __all__ = ["report"]
 
 def report(
     *,
-    results: Path = Path("results/tables"),
-    pictures: Path | None = None,
+    results: Records = Path("results/tables"),
+    pictures: Annotated[
+        Path | None, about("Folder to draw the coverage of the intervals into, as coverage-light.svg and -dark.svg.")
+    ] = None,
     files: FileOptions = NO_FILES,
     page: PageOptions = USUAL_PAGE,
 ) -> None:
-    """Show the scores of all models on all data sets, and write the page.
-
-    Parameters
-    ----------
-    results
-        Folder of the records.
-    pictures
-        Folder to draw the coverage of the intervals into, as coverage-light.svg and coverage-dark.svg.
-    """
+    """Show the scores of all models on all data sets, and write the page."""
     if pictures is not None:
         check_folder(pictures, "--pictures")
 
-    def view(records: Sequence[Record]) -> View:
+    def view(records: Sequence[TableRecord]) -> View:
         rows = rows_of(records)
         folders = () if pictures is None else (pictures,)
         return View(

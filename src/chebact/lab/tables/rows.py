@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from statistics import fmean, stdev
 from typing import Any
 
-from chebact.lab.store import Record
-from chebact.lab.tables.spec import spec_of
+from chebact.lab.tables.record import TableRecord, TableResults
+from chebact.lab.tables.spec import TableSpec
 
 __all__ = ["Row", "rows_of"]
 
@@ -37,27 +37,26 @@ class Row:
         return {**vars(self), "coverage": list(self.coverage)}
 
 
-def rows_of(records: Iterable[Record]) -> list[Row]:
+def rows_of(records: Iterable[TableRecord]) -> list[Row]:
     """A row per record."""
-    return [row_of(record) for record in records]
+    return [row_of(record.spec, record.results) for record in records]
 
 
-def row_of(record: Record) -> Row:
-    spec, results = spec_of(record.spec), record.results
-    folds = [fold for seed in results["seeds"] for fold in seed["folds"]]
-    scores = [fold["score"] for fold in folds]
-    losses = [fold["log_loss"] for fold in folds if "log_loss" in fold]
-    covered = zip(*(fold["coverage"] for fold in folds if "coverage" in fold), strict=True)
+def row_of(spec: TableSpec, results: TableResults) -> Row:
+    folds = results.folds
+    scores = [fold.score for fold in folds]
+    losses = [fold.log_loss for fold in folds if fold.log_loss is not None]
+    covered = zip(*(fold.coverage for fold in folds if fold.coverage is not None), strict=True)
     return Row(
         spec.data,
         spec.model,
-        results["task"],
-        results["rows"],
-        results["columns"],
+        results.task,
+        results.rows,
+        results.columns,
         len(folds),
         fmean(scores),
         stdev(scores) if len(scores) > 1 else 0.0,
-        fmean(fold["seconds"] for fold in folds),
+        fmean(fold.seconds for fold in folds),
         fmean(losses) if losses else None,
         tuple(fmean(level) for level in covered),
     )

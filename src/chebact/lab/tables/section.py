@@ -8,6 +8,7 @@ from chebact.lab.page.document import Block, Commands, Finding, Fold, Missing, P
 from chebact.lab.page.networks import network_picture
 from chebact.lab.page.results import Results
 from chebact.lab.tables.figures import COVERAGE_KEYS, coverage_panel
+from chebact.lab.tables.record import TableRecord
 from chebact.lab.tables.rows import Row, rows_of
 from chebact.lab.tables.sheets import NINETY, OURS, TITLES, counts, sheets_of, smooth
 
@@ -23,7 +24,7 @@ COVERED = "How much of new rows lies in the predicted intervals; the bar is what
 
 def sections(results: Results) -> list[Section]:
     """What the records of the tables show."""
-    rows = rows_of(results.of("tables"))
+    rows = rows_of(results.typed(TableRecord))
     blocks: list[Block] = list(sheets_of(rows))
     models = [model for model in TITLES if any(row.model == model and row.coverage for row in rows)]
     if models:

@@ -5,15 +5,14 @@ The fields of `TableRequest` are options of `chebact run tables`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from chebact.lab.options import Several, Whole, about
-from chebact.lab.spec import check_choice, check_count, rebuilt
+from chebact.lab.spec import check_choice, check_count
 
-__all__ = ["LEVELS", "SECONDS", "TableRequest", "TableSpec", "spec_of"]
+__all__ = ["LEVELS", "SECONDS", "TableRequest", "TableSpec"]
 
 LEVELS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 """The intervals whose coverage a record of a model with deviations has."""
@@ -67,8 +66,3 @@ class TableRequest:
     models: Annotated[tuple[str, ...], Several, about("Models to compare.")] = tuple(SECONDS)
     folds: Annotated[Whole, about("Parts that the rows are dealt into.")] = 5
     repeats: Annotated[Whole, about("How often they are dealt anew.")] = 2
-
-
-def spec_of(plain: Mapping[str, Any]) -> TableSpec:
-    """The spec of a record."""
-    return rebuilt(TableSpec, plain)

@@ -11,6 +11,8 @@ from typing import Any
 import numpy
 from torch import nn
 
+from chebact.activations import PrototypeSimilarity
+from chebact.curvature import curvature_form
 from chebact.networks.linear import ReplicaLinear
 from chebact.networks.residual_mlp import ResidualMLP
 from chebact.training.fused.activations import LEARNED, Activation, activation_of, activations_in
@@ -26,7 +28,15 @@ ALL = -1  # stands for the number of points of the batch
 class Plan:
     """All operations of a step for one network, batch size, loss and optimizer."""
 
-    def __init__(self, network: ResidualMLP, batch_size: int, loss: LossReading, stepper: Stepper, code: Code) -> None:
+    def __init__(
+        self,
+        network: ResidualMLP,
+        batch_size: int,
+        loss: LossReading,
+        stepper: Stepper,
+        code: Code,
+        curvature: float = 0.0,
+    ) -> None:
         self.code, self.batch_size = code, batch_size
         self.operations: list[tuple[int, ...]] = []
         self.kept: list[Any] = []  # what addresses in the operations point to
@@ -48,6 +58,8 @@ class Plan:
         self.turned = self.room.take_apart(self.width * self.width)
         self.stream, self.branches = self.rows(), (self.rows(), self.rows())
         self.emit_network(network, loss)
+        if curvature:
+            self.emit_curvature(network, curvature)
         self.emit_optimizer(stepper)
 
     def whole(self, count: int) -> int:
@@ -67,6 +79,8 @@ class Plan:
             shape = (outputs, self.whole(inputs)) if last else (self.whole(inputs), self.whole(outputs))
             self.place(module.weight, *shape, turned=not last)
             self.place(module.bias, 1, self.whole(outputs), turned=False)
+        elif isinstance(module, PrototypeSimilarity):
+            self.place(module.prototypes, self.width, self.width, turned=True)
         elif isinstance(module, LEARNED):
             self.place(module.learned, module.basis.degree + 1, self.whole(module.learned.shape[1]), turned=True)
 
@@ -153,12 +167,8 @@ class Plan:
 
         def step(at: int, room: int) -> int:
             columns = self.width
-            self.multiply(
-                (source, 1, columns), (at, columns, ALL), self.zeros, weight + self.gradients, layer.in_features
-            )
             self.emit("linear", "add_rows", at, columns, bias + self.gradients)
-            self.emit("linear", "turn", weight, columns, columns, self.turned)
-            self.multiply((at, columns, 1), (self.turned, columns, layer.out_features), self.zeros, room, ALL)
+            self.layer_backward(source, weight, at, room)
             for number, (activation, x, y) in reversed(list(enumerate(chain))):
                 joins = first and number == 0
                 target = (self.stream, columns, self.stream) if joins else (self.zeros, 0, room)
@@ -166,6 +176,16 @@ class Plan:
             return room
 
         return step
+
+    def layer_forward(self, x: int, weight: int, out: int) -> None:
+        """x times a square matrix of the network's width."""
+        self.multiply((x, self.width, 1), (weight, self.width, self.channels), self.zeros, out, ALL)
+
+    def layer_backward(self, x: int, weight: int, at: int, out: int) -> None:
+        """From the gradient at `at` of such a product that of the matrix, and that of x into `out`."""
+        self.multiply((x, 1, self.width), (at, self.width, ALL), self.zeros, weight + self.gradients, self.channels)
+        self.emit("linear", "turn", weight, self.width, self.width, self.turned)
+        self.multiply((at, self.width, 1), (self.turned, self.width, self.channels), self.zeros, out, ALL)
 
     def last_activation(self, activation: Activation, hidden: int, backward: list[Callable[[], None]]) -> int:
         """An activation before the last layer; where its result is."""
@@ -205,6 +225,16 @@ class Plan:
         plus = (self.zeros, 0, 0) if other is None else other
         numbers = (*left, *right, first, *plus, out, rows, self.width)
         self.emit("linear", "multiply", *numbers, choices=(int(self.code.tall),), maker="product_programs")
+
+    def emit_curvature(self, network: ResidualMLP, weight: float) -> None:
+        """Add the gradient of the curvature penalty to that of every learned activation's heights."""
+        for module in network.modules():
+            if isinstance(module, LEARNED):
+                matrix = (2 * weight * curvature_form(module.basis)).astype(self.code.numbers)
+                self.kept.append(matrix)
+                slot = next(slot for slot in self.slots if slot.parameter is module.learned)
+                numbers = (slot.place, slot.place + self.gradients, slot.columns, slot.rows)
+                self.emit("curvature", "bend", matrix.ctypes.data, *numbers)
 
     def emit_optimizer(self, stepper: Stepper) -> None:
         """One operation for each run of parameters of one group."""

@@ -1,4 +1,4 @@
-"""What the fused trainer reads off a loss and off torch's optimizers."""
+"""The numbers that the fused trainer reads from a loss and from torch's optimizers."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ DISTANCES: dict[Any, int] = {absolute_error: 0, squared_error: 1, huber_error: 2
 
 @dataclass(frozen=True)
 class LossReading:
-    """The operation of a loss, and what it is compiled with."""
+    """The operation of a loss and its compile-time options."""
 
     name: str
     maker: str
     choices: tuple[int | float, ...]
 
     def targets(self, outputs: int) -> int:
-        """How many columns the target has."""
+        """The number of columns of the target."""
         return 1 if self.name == "cross_entropy" else outputs
 
 
 def read_loss(loss: Loss) -> LossReading | None:
-    """What the fused trainer computes for a loss, or None where it does not know it.
+    """The operation of a loss, or None if the fused trainer does not support it.
 
     >>> read_loss(partial(huber_error, delta=0.5)).choices
     (2, 0.5)
@@ -46,29 +46,29 @@ def read_loss(loss: Loss) -> LossReading | None:
 
 
 def why_not_optimizer(optimizer: Optimizer) -> str | None:
-    """Why the fused trainer cannot step as this optimizer does, or None."""
+    """The reason why the fused trainer cannot use this optimizer, or None."""
     if type(optimizer) not in (SGD, Adam, AdamW):
-        return f"it steps as SGD, Adam and AdamW do, and not as {type(optimizer).__name__}"
+        return f"it supports SGD, Adam and AdamW, not {type(optimizer).__name__}"
     if optimizer.state:
         return "the optimizer has been used before"
     for group in optimizer.param_groups:
         for name in ("maximize", "amsgrad", "differentiable", "capturable", "dampening"):
             if group.get(name):
-                return f"it does not know {name}={group[name]}"
+                return f"it does not support {name}={group[name]}"
         if not isinstance(group["lr"], float | int):
-            return "the step size must be a plain number, and here it is a tensor"
+            return "the step size must be a number, not a tensor"
         if not group.get("eps", 1.0) > 0:
-            return f"eps must be positive, and here it is {group['eps']}"
+            return f"eps must be positive, got {group['eps']}"
     return None
 
 
 def steps_elementwise(optimizer: Optimizer) -> bool:
-    """Whether this is one of torch's own that are known to treat every number of a parameter alone."""
+    """Whether this is an optimizer of torch that is known to be elementwise."""
     return type(optimizer) in (SGD, Adam, AdamW) and not optimizer_has_hooks(optimizer)
 
 
 class Stepper:
-    """A torch optimizer as the compiled code sees it."""
+    """The numbers of a torch optimizer for the compiled code."""
 
     def __init__(self, optimizer: Optimizer) -> None:
         self.optimizer = optimizer
@@ -76,7 +76,7 @@ class Stepper:
         self.memories = 1 if self.name == "sgd" else 2
 
     def rates(self) -> list[float]:
-        """The numbers of the next step, a row of 8 for each group (see ops/optimizer.py)."""
+        """The numbers of the next step, 8 per group (see ops/optimizer.py)."""
         return [number for group in self.optimizer.param_groups for number in (self.row(group) + [0.0] * 8)[:8]]
 
     def row(self, group: dict[str, Any]) -> list[float]:
@@ -87,7 +87,7 @@ class Stepper:
         return [group["lr"], group["weight_decay"], *group["betas"], group["eps"], decoupled]
 
     def runs(self, slots: list[Slot]) -> Iterator[tuple[int, int, int]]:
-        """Start, stop and group of parameters that lie side by side and are in one group of the optimizer."""
+        """Start, stop and group of adjacent parameters in one group of the optimizer."""
         groups = {id(each): n for n, group in enumerate(self.optimizer.param_groups) for each in group["params"]}
         run: tuple[int, int, int] | None = None
         for slot in sorted(slots, key=lambda slot: slot.place):
