@@ -40,7 +40,7 @@ LAYERS = [
     ["lab.*"],
     ["lab.page.*"],
     ["lab.commands.*"],
-    [*(f"lab.{name}.*" for name in EXPERIMENTS), "lab.bench.*", "lab.play.*"],
+    [*(f"lab.{name}.*" for name in EXPERIMENTS), "lab.bench.*", "lab.play.*", "lab.fit.*"],
     ["lab.cli"],
     ["__main__"],
 ]
