@@ -8,6 +8,7 @@ torch.Size([5, 1])
 
 from chebact import functional, kernels
 from chebact.activations import ChebyshevLagrange, Cubic, PrototypeSimilarity, WeightedChebyshev
+from chebact.export import FoldedActivation, fold_, log_activations, to_c, to_sympy
 from chebact.interpolation import coefficients_to_values, end_slopes, error_bound, polynomial, values_to_coefficients
 from chebact.node_positions import nodes
 from chebact.plotting import plot_activation, plot_activations
@@ -21,6 +22,7 @@ __all__ = [
     "ACTIVATIONS",
     "ChebyshevLagrange",
     "Cubic",
+    "FoldedActivation",
     "InputSample",
     "PrototypeSimilarity",
     "Replacement",
@@ -28,8 +30,10 @@ __all__ = [
     "coefficients_to_values",
     "end_slopes",
     "error_bound",
+    "fold_",
     "functional",
     "kernels",
+    "log_activations",
     "make_activation",
     "materialize",
     "nodes",
@@ -41,5 +45,7 @@ __all__ = [
     "register_activation",
     "replace_activations",
     "share_outside",
+    "to_c",
+    "to_sympy",
     "values_to_coefficients",
 ]

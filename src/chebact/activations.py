@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import nn
 
 from chebact.channels import find_axis
 from chebact.checks import TAILS, Interval, Tails, axis_of, count_of, float_tensor, float_type, tails_of, whole_number
+from chebact.fixed_point import LookupTable, make_table
 from chebact.formula import formula
 from chebact.functional import chebyshev_basis, make_basis
 from chebact.initial import DEFAULT_INIT, Init, describe_init, heights_of, shape_named
 from chebact.learned import EXTRA_STATE, OLD_NAME, LearnedActivation
 from chebact.node_positions import nodes
+from chebact.pieces import pieces_of
+from chebact.symbolic import expression_of, import_sympy
+
+if TYPE_CHECKING:
+    from sympy import Expr
 
 __all__ = ["ChebyshevLagrange", "Cubic", "PrototypeSimilarity", "WeightedChebyshev"]
 
@@ -155,18 +161,42 @@ class ChebyshevLagrange(LearnedActivation):
         -1 < x < 1:   x^2
         x >= 1:       1 + 2 (x - 1)
         """
+        heights = self._heights_of("to_formula", channel, replica)
+        return formula(heights, self.basis, whole_number("digits", digits, least=1, most=17))
+
+    def to_sympy(self, channel: int = 0, *, replica: int = 0, symbol: str = "x") -> Expr:
+        """One channel as an expression of SymPy, to differentiate, integrate or print in other languages.
+
+        >>> activation = ChebyshevLagrange(1, degree=2, tails="none", init=torch.square)
+        >>> activation.to_sympy().diff("x")
+        2.0*x
+        """
+        heights = self._heights_of("to_sympy", channel, replica)
+        pieces = pieces_of(heights.detach().double().cpu().numpy(), self.basis)
+        return expression_of(pieces, import_sympy().Symbol(symbol))
+
+    def to_table(
+        self, bits: int = 8, range: Interval = (-4.0, 4.0), channel: int = 0, *, replica: int = 0
+    ) -> LookupTable:
+        """One channel as 2^bits signed integers of so many bits, with the largest error over the range.
+
+        >>> table = ChebyshevLagrange(1).to_table(bits=8, range=(-2.0, 2.0))
+        >>> len(table.entries), table.error < 0.01
+        (256, True)
+        """
+        heights = self._heights_of("to_table", channel, replica)
+        return make_table(pieces_of(heights.detach().double().cpu().numpy(), self.basis), bits, range)
+
+    def _heights_of(self, asker: str, channel: Any, replica: Any) -> torch.Tensor:
+        """The heights of one channel, (degree + 1,)."""
         if not self.is_materialized:
-            raise ValueError("to_formula needs the number of channels, which the first call tells")
-        rows = (
-            self.heights
-            if self.replicas is None
-            else self.heights[whole_number("replica", replica, least=0, most=self.replicas - 1)]
-        )
+            raise ValueError(f"{asker} needs the number of channels, which the first call tells")
+        rows: torch.Tensor = self.heights
+        if self.replicas is not None:
+            rows = rows[whole_number("replica", replica, least=0, most=self.replicas - 1)]
         count = self.channels if self.channels is not None else rows.shape[0]
         index = whole_number("channel", channel, least=0, most=count - 1)
-        return formula(
-            rows[index * rows.shape[0] // count], self.basis, whole_number("digits", digits, least=1, most=17)
-        )
+        return rows[index * rows.shape[0] // count]
 
     def extra_repr(self) -> str:
         """The choices that differ from the defaults."""
