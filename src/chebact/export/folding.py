@@ -10,11 +10,10 @@ from chebact.channels import find_axis
 from chebact.functional import apply_basis
 from chebact.kernels.reference import broadcast
 from chebact.learned import LearnedActivation
-from chebact.torch_modes import Mode, find_mode, is_exporting
+from chebact.torch_modes import stored_buffer
 
 __all__ = ["SERIES_DEGREE", "FoldedActivation", "fold_"]
 
-_FORMULA, _GRAPH = Mode.FORMULA, Mode.GRAPH
 SERIES_DEGREE = 16  # up to here a Chebyshev series in float32 has the error of the barycentric form, and no division
 
 
@@ -53,10 +52,8 @@ class FoldedActivation(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """The activation of x."""
-        mode = find_mode(x, self.heights)
-        if self.basis.degree <= SERIES_DEGREE and (mode is _FORMULA or (mode is _GRAPH and is_exporting())):
-            return self._short(x)
-        return apply_basis(x, self.heights, self.basis, self.channel_dim, self.name)
+        heights, short = stored_buffer(self, "heights"), self._short if self.basis.degree <= SERIES_DEGREE else None
+        return apply_basis(x, heights, self.basis, self.channel_dim, self.name, short=short)
 
     def _short(self, x: Tensor) -> Tensor:
         basis, dtype = self.basis, torch.promote_types(x.dtype, torch.float32)
@@ -64,9 +61,7 @@ class FoldedActivation(nn.Module):
         wide = x.to(dtype) if x.dtype != dtype else x
         inside = _polynomial(wide.clamp(left, right) if basis.has_tails else wide, numbers, basis)
         if basis.has_tails:
-            inside = (
-                inside + numbers[-2] * (wide.clamp(max=left) - left) + numbers[-1] * (wide.clamp(min=right) - right)
-            )
+            inside = inside + numbers[-2] * wide.clamp(max=left) + numbers[-1] * wide.clamp(min=right)
         return inside.to(x.dtype) if x.dtype != dtype else inside
 
     def _shaped(self, x: Tensor) -> list[Tensor]:
@@ -95,7 +90,10 @@ def _numbers(basis: Basis, heights: Tensor) -> list[Tensor]:
     if basis.degree > SERIES_DEGREE:
         return []
     rows = basis.power_pieces[: basis.degree + 1] if basis.by_powers else basis.series
-    numbers = list(rows) + ([basis.pieces[-3], basis.pieces[-1]] if basis.has_tails else [])
+    numbers = list(rows)
+    if basis.has_tails:  # what a line starts with, slope times end, is taken off the constant
+        left, right = basis.pieces[-3], basis.pieces[-1]
+        numbers = [rows[0] - left * basis.interval[0] - right * basis.interval[1], *rows[1:], left, right]
     wide = heights.double().cpu()
     return [(wide @ torch.from_numpy(row)).to(heights.device) for row in numbers]
 
