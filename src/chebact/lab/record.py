@@ -8,8 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
-from chebact.lab import LabError
-from chebact.lab.forms import OBJECT, SECONDS, TEXT, check_kind, unlike
+from chebact.lab.forms import OBJECT, SECONDS, TEXT, check_kind
 from chebact.lab.spec import added
 
 __all__ = ["Environment", "Run", "TypedRecord", "record_class"]
@@ -73,13 +72,3 @@ def record_class(experiment: str) -> type[TypedRecord]:
     records = import_module(f"chebact.lab.{subject}.record").RECORDS if known else {}
     found: type[TypedRecord] = records.get(experiment, TypedRecord)
     return found
-
-
-def check_old_form(record: TypedRecord, parts: Mapping[str, Any]) -> None:
-    """A LabError for a record of an experiment that states its form in a file `form`, as images does."""
-    subject = record.experiment.partition("-")[0]
-    if subject.isidentifier() and (Path(__file__).parent / subject / "form.py").is_file():
-        module = import_module(f"chebact.lab.{subject}.form")
-        reason = unlike(parts, module.FORMS[record.experiment], "the record") or module.why_not(parts)
-        if reason is not None:
-            raise LabError(reason)
