@@ -11,10 +11,11 @@ from chebact import nodes
 from chebact.lab.cli import app, run_command
 from chebact.lab.clinical.spec import ClinicalSettings
 from chebact.lab.experiments import EXPERIMENTS
+from chebact.lab.forms import read_as
 from chebact.lab.images.rerun import image_commands
 from chebact.lab.images.spec import ImageRequest, ImageSettings, ImageSpec
 from chebact.lab.renamed import RENAMED, current_names
-from chebact.lab.spec import added, as_plain, rebuilt
+from chebact.lab.spec import added, as_plain
 from chebact.lab.store import read_record
 from chebact.lab.synthetic.spec import SyntheticRequest
 
@@ -47,8 +48,8 @@ class New(Old):
 def test_a_field_that_was_added_later_is_left_out_at_its_default():
     assert as_plain(New()) == as_plain(Old()) == {"epochs": 3, "where": [1, 2]}
     assert as_plain(New(init="relu")) == {"epochs": 3, "init": "relu", "where": [1, 2]}
-    assert rebuilt(New, as_plain(Old(epochs=4))) == New(epochs=4)
-    assert rebuilt(New, as_plain(New(init="relu"))) == New(init="relu")
+    assert read_as(New, as_plain(Old(epochs=4)), "spec") == New(epochs=4)
+    assert read_as(New, as_plain(New(init="relu")), "spec") == New(init="relu")
 
 
 def asked(line):

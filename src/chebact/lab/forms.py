@@ -16,17 +16,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 
 from chebact.lab import LabError
 
-__all__ = [
-    "COUNT",
-    "FLAG",
-    "NUMBER",
-    "SECONDS",
-    "TEXT",
-    "Kind",
-    "between",
-    "one_of",
-    "read_as",
-]
+__all__ = ["OBJECT", "SECONDS", "TEXT", "Kind", "between", "check_kind", "one_of", "read_as"]
 
 LONGEST = 10_000  # characters of a text
 LARGEST = 1e300  # of a number: drawings and tables compute with them

@@ -58,9 +58,8 @@ class TypedRecord:
 
     @property
     def trainings(self) -> int:
-        """How many models were trained for it: one per seed, where there are seeds."""
-        seeds = self.results.get("seeds") if isinstance(self.results, dict) else None
-        return len(seeds) if isinstance(seeds, list) else 1
+        """How many models were trained for it."""
+        return 1
 
 
 def record_class(experiment: str) -> type[TypedRecord]:
