@@ -7,5 +7,6 @@ if find_spec("sklearn") is None:
 
 from chebact.estimators.classifier import CLClassifier
 from chebact.estimators.regressor import CLRegressor
+from chebact.estimators.saving import load_model, save_model
 
-__all__ = ["CLClassifier", "CLRegressor"]
+__all__ = ["CLClassifier", "CLRegressor", "load_model", "save_model"]

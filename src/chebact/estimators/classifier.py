@@ -76,6 +76,9 @@ class CLClassifier(ClassifierMixin, NetworkEstimator):  # type: ignore[misc]
         chosen = self.predict_proba(X).argmax(axis=1)
         return self.classes_[chosen]
 
+    def _units(self) -> list[tuple[float, float]]:
+        return [(0.0, 1 / self.temperature_)] * len(self.classes_)
+
 
 def surprise(fit: Fit, classes: Array, weights: Array, temperature: float) -> float:
     """The mean negative logarithm of the probability that a replica gives to the classes of the rows it left out."""

@@ -21,7 +21,7 @@ from chebact.table import Factory, make_activation, paper_activation
 from chebact.training import Sgd, predict_replicas, train_replicas_
 from chebact.training.losses import Loss
 
-__all__ = ["Fit", "Lesson", "fit_ensemble", "outputs_of"]
+__all__ = ["Fit", "Lesson", "fit_ensemble", "make_network", "outputs_of"]
 
 Array = Any
 SMALLER = 0.25  # the step of a replica that diverged, when it is trained again
@@ -87,7 +87,8 @@ def fit_ensemble(lesson: Lesson, start: ResidualMLP | None = None) -> Fit:
         )
     if lost:
         warnings.warn(f"{len(lost)} of {len(lesson.seeds)} networks diverged and are left out", ConvergenceWarning, 4)
-        network, whole = make_network(lesson, [lesson.seeds[replica] for replica in kept]), network
+        seeds = [lesson.seeds[replica] for replica in kept]
+        network, whole = make_network(lesson.settings, lesson.x.shape[1], lesson.outputs, seeds), network
         copy_replicas_(network, range(len(kept)), whole, kept)
     left_out = lesson.left_out[kept]
     return Fit(network, losses[:, kept], left_out, outputs_of(network, lesson.x.numpy()[left_out]), lesson.weight_decay)
@@ -96,7 +97,7 @@ def fit_ensemble(lesson: Lesson, start: ResidualMLP | None = None) -> Fit:
 def train(lesson: Lesson, start: ResidualMLP | None) -> tuple[ResidualMLP, Array]:
     """The network of a lesson, trained, and its losses (epoch, replica)."""
     settings, replicas = lesson.settings, len(lesson.seeds)
-    network = make_network(lesson, lesson.seeds)
+    network = make_network(settings, lesson.x.shape[1], lesson.outputs, lesson.seeds)
     if start is not None:
         copy_replicas_(network, range(replicas), start, range(replicas))
     own = own_rows(lesson)
@@ -144,12 +145,11 @@ def diverged(losses: Array) -> list[int]:
     return [int(replica) for replica in numpy.flatnonzero(~fine)]
 
 
-def make_network(lesson: Lesson, seeds: Sequence[int]) -> ResidualMLP:
-    """A network with a replica per seed."""
-    settings = lesson.settings
+def make_network(settings: Any, features: int, outputs: int, seeds: Sequence[int]) -> ResidualMLP:
+    """The network of an estimator, with a replica per seed."""
     return ResidualMLP(
-        lesson.x.shape[1],
-        lesson.outputs,
+        features,
+        outputs,
         activation=activation_of(settings),
         width=settings.width,
         blocks=settings.blocks,

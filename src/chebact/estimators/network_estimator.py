@@ -15,6 +15,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from chebact.estimators.ensemble import Fit, Lesson, fit_ensemble, outputs_of
+from chebact.estimators.formula import formula_of
 from chebact.estimators.rows import Rows, left_out_rows
 from chebact.estimators.scaling import InputScaling
 from chebact.initial import Init
@@ -188,6 +189,26 @@ class NetworkEstimator(BaseEstimator):  # type: ignore[misc]
         x = torch.from_numpy(self.input_scaling_(X).astype(numpy.float32))
         replicas = self.network_.first.replicas or 1
         return plot_activations(self.network_, x.expand(replicas, *x.shape), channels=channels, figure=figure)
+
+    def to_formula(self, replica: int = 0, digits: int = 6) -> str:
+        """One network of the ensemble as Python code, the scaling of inputs and targets folded in: a function `predict`
+        of the columns, which needs nothing but `math`. A fit with n_replicas=1 is written as a whole. A classifier's
+        function gives what its probabilities are the softmax of.
+
+        Args:
+            replica: which network.
+            digits: of every number.
+        """
+        check_is_fitted(self)
+        replicas = len(self.network_.first.weight)
+        if not 0 <= replica < replicas:
+            raise ValueError(f"replica must be an integer from 0 to {replicas - 1}, got {replica!r}")
+        names = getattr(self, "feature_names_in_", [f"x{column}" for column in range(self.n_features_in_)])
+        return formula_of(self.network_, replica, self.input_scaling_, names, self._units(), digits)
+
+    def _units(self) -> list[tuple[float, float]]:
+        """Centre and scale of each output of the network."""
+        raise NotImplementedError
 
 
 def relative_weights(weights: Array) -> torch.Tensor | None:

@@ -33,8 +33,9 @@ class CLRegressor(MultiOutputMixin, RegressorMixin, NetworkEstimator):  # type: 
         batch_size: rows of a step at the most; the batches of an epoch are of even size.
         learning_rate: of the first epoch; it falls to zero along a half cosine.
         momentum: of Nesterov's kind; 0 is plain gradient descent.
-        weight_decay: of all but the learned heights; a number, or "auto": 0.01 for a sixth of the epochs, which suits noisy tables, and 0.0003 for all,
-            which suits smooth ones, are both fitted, and the one is kept that is better on the rows left out.
+        weight_decay: of all but the learned heights: a number, or "auto", which fits twice (0.01 for a sixth of the
+            epochs, as suits noisy tables, and 0.0003 for all of them, as suits smooth ones) and keeps the fit that is
+            better on the rows left out.
         loss: "absolute_error" ("auto" says the same), "squared_error", "huber_error", or a function as
             `chebact.training.train_replicas_` takes it.
         n_replicas: networks of the ensemble.
@@ -97,6 +98,9 @@ class CLRegressor(MultiOutputMixin, RegressorMixin, NetworkEstimator):  # type: 
             results.append(self.noise_.deviations(variances_of(outputs)) * self.target_scaling_.scale)
         shaped = tuple(each[:, 0] if self._one_target else each for each in results)
         return shaped if return_std else shaped[0]
+
+    def _units(self) -> list[tuple[float, float]]:
+        return list(zip(self.target_scaling_.centre.tolist(), self.target_scaling_.scale.tolist(), strict=True))
 
 
 def variances_of(outputs: Array) -> Array:

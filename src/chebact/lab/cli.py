@@ -50,6 +50,8 @@ app.command(
     name="reproduce",
     help="Train the synthetic tables again and show them beside the paper's.",
 )
+app.command("chebact.lab.fit.commands:fit", name="fit", help="Learn a column of your own table from the others.")
+app.command("chebact.lab.fit.commands:predict", name="predict", help="Predict rows with a model of `chebact fit`.")
 app.command(
     "chebact.lab.commands.kernels:show", name="kernels", help="Show every kernel: whether it runs here, and why not."
 )
