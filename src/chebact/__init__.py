@@ -8,10 +8,13 @@ torch.Size([5, 1])
 
 from chebact import functional, kernels
 from chebact.activations import ChebyshevLagrange, Cubic, PrototypeSimilarity, WeightedChebyshev
+from chebact.curvature import curvature_penalty
+from chebact.export import FoldedActivation, fold_, log_activations, to_c, to_sympy
 from chebact.interpolation import coefficients_to_values, end_slopes, error_bound, polynomial, values_to_coefficients
 from chebact.node_positions import nodes
 from chebact.plotting import plot_activation, plot_activations
 from chebact.recording import InputSample, materialize, record_inputs, share_outside
+from chebact.surgery import Replacement, replace_activations
 from chebact.table import ACTIVATIONS, make_activation, parameter_groups, register_activation
 
 __version__ = "0.1.0"
@@ -20,14 +23,19 @@ __all__ = [
     "ACTIVATIONS",
     "ChebyshevLagrange",
     "Cubic",
+    "FoldedActivation",
     "InputSample",
     "PrototypeSimilarity",
+    "Replacement",
     "WeightedChebyshev",
     "coefficients_to_values",
+    "curvature_penalty",
     "end_slopes",
     "error_bound",
+    "fold_",
     "functional",
     "kernels",
+    "log_activations",
     "make_activation",
     "materialize",
     "nodes",
@@ -37,6 +45,9 @@ __all__ = [
     "polynomial",
     "record_inputs",
     "register_activation",
+    "replace_activations",
     "share_outside",
+    "to_c",
+    "to_sympy",
     "values_to_coefficients",
 ]

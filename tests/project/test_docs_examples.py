@@ -19,6 +19,7 @@ FENCE = re.compile(r"^```python([^\n]*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 NEEDS_OTHERS = {
     "plotting": "matplotlib",
     "kernels.gpu": "triton",
+    "estimators": "sklearn",
     "lab": "cyclopts",
 }
 
@@ -127,6 +128,12 @@ def test_links_of_the_documents_lead_somewhere():
     for path in documents():
         for link in re.findall(r"\]\(([^)#\s]+)", path.read_text(encoding="utf-8")):
             assert link.startswith("http") or (path.parent / link).exists(), f"{path.name}: {link}"
+
+
+def test_the_index_lists_every_decision():
+    folder = ROOT / "docs" / "decisions"
+    listed = re.findall(r"^\d+\. \[.+\]\((.+)\)$", (folder / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert listed == sorted(path.name for path in folder.glob("0*.md"))
 
 
 def test_the_version_has_one_home():

@@ -1,4 +1,4 @@
-"""What the figures of several subjects draw on their axes: plain numbers on log axes, and seeds as intervals."""
+"""Drawing shared by the figures of several subjects: plain numbers on log axes, and seeds as intervals."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PUBLISHED = Key("diamond", "ink", "published mean ± standard deviation")
 
 
 def interval_keys(colour: str, *, published: bool) -> tuple[Key, ...]:
-    """The legend of intervals, in which every model has its own colour."""
+    """The legend of intervals, with one colour per model."""
     ours = Key("line", colour, "our mean ± standard deviation, one colour per model")
     return (SEED, ours, PUBLISHED) if published else (SEED, ours)
 
@@ -89,7 +89,7 @@ def plain_log(axes: Axes) -> None:
 
 
 def few_ticks(axes: Axes, count: int) -> None:
-    """At most so many ticks on the vertical axis."""
+    """At most `count` ticks on the vertical axis."""
     from matplotlib.ticker import MaxNLocator
 
     axes.yaxis.set_major_locator(MaxNLocator(count))

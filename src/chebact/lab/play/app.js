@@ -122,7 +122,7 @@
     $("k").max = state.degree + 1;
     setValue("k", state.regressionNodes);
     $("k-shown").textContent = state.regressionNodes;
-    $("k").disabled = state.tails !== "regression";
+    $("k").disabled = !chebact.maths.TAILS[state.tails].usesNodes;
     $("k-row").classList.toggle("off", $("k").disabled);
     setValue("left", state.interval[0]);
     setValue("right", state.interval[1]);

@@ -1,8 +1,7 @@
 "use strict";
 // What is on the page: degree, tails, k, interval, heights and the function they started from; its past, its address, its Python.
 chebact.state = (() => {
-  const { basis } = chebact.maths;
-  const TAILS = ["extrapolate", "regression", "none"];
+  const { TAILS, basis } = chebact.maths;
   const MOST = { offered: 30, read: 100 };
   const SHOWN = ["derivative", "basis", "target"];
   const KEPT = 200;
@@ -72,7 +71,7 @@ chebact.state = (() => {
     const parts = new URLSearchParams();
     parts.set("n", state.degree);
     parts.set("tails", state.tails);
-    if (state.tails === "regression") parts.set("k", state.regressionNodes);
+    if (TAILS[state.tails].usesNodes) parts.set("k", state.regressionNodes);
     if (!same(state.interval, [-1, 1])) parts.set("on", state.interval.join());
     if (state.target) parts.set("f", state.target);
     if (state.moved) parts.set("y", state.values.join());
@@ -98,7 +97,7 @@ chebact.state = (() => {
     const asked = (name, fallback, read) => (parts.has(name) ? read(parts.get(name)) : fallback);
     state.degree = asked("n", state.degree, (text) => whole(text, 1, MOST.read));
     if (state.degree === null) return null;
-    state.tails = asked("tails", state.tails, (text) => (TAILS.includes(text) ? text : null));
+    state.tails = asked("tails", state.tails, (text) => (Object.hasOwn(TAILS, text) ? text : null));
     state.regressionNodes = asked("k", 2, (text) => whole(text, 2, state.degree + 1));
     state.interval = asked("on", state.interval, numbers);
     state.view = asked("view", state.view, (text) => (Number(text) >= 1 && Number(text) <= 10 ? Number(text) : null));
@@ -120,7 +119,7 @@ chebact.state = (() => {
   function toPython(state) {
     const single = state.values.every((height) => Math.fround(height) === height);
     const choices = ["groups=1", `degree=${state.degree}`, `tails="${state.tails}"`];
-    if (state.tails === "regression") choices.push(`regression_nodes=${state.regressionNodes}`);
+    if (TAILS[state.tails].usesNodes) choices.push(`regression_nodes=${state.regressionNodes}`);
     if (!same(state.interval, [-1, 1])) choices.push(`interval=(${state.interval.map(chebact.text.python).join(", ")})`);
     choices.push("init=heights");
     if (!single) choices.push("dtype=torch.float64");
@@ -131,5 +130,5 @@ chebact.state = (() => {
     ].join("\n");
   }
 
-  return { MOST, TAILS, SHOWN, History, basisOf, changed, first, fromHash, heights, isInterval, moved, same, started, toHash, toPython };
+  return { MOST, SHOWN, History, basisOf, changed, first, fromHash, heights, isInterval, moved, same, started, toHash, toPython };
 })();

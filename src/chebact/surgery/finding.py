@@ -1,0 +1,264 @@
+"""Every place of a model where an activation is applied, with the channels of its input."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from chebact.initial import Function
+from chebact.surgery.kinds import FUNCTIONS, function_of_call, function_of_module, is_activation, kind_of
+from chebact.surgery.layouts import PASSING, Layout, consumed_by, produced_by
+from chebact.surgery.observing import Call, Observation, Visit
+from chebact.surgery.report import Left
+from chebact.surgery.rewriting import forward_of
+from chebact.surgery.tracing import Traced, TracingError, callee_of, find_layout, functions_in_code, trace
+
+__all__ = ["Finder", "Site"]
+
+
+@dataclass
+class Site:
+    """A place where an activation is applied: an attribute of `parent`, or the node `index` of its graph."""
+
+    name: str
+    kind: str
+    parent: nn.Module
+    attribute: str
+    function: Function
+    layout: Layout
+    inputs: Tensor | None = None
+    calls: int = 1
+    traced: Traced | None = None
+    index: int = 0
+
+    @property
+    def channels(self) -> int:
+        """How many channels it has."""
+        return self.layout.channels
+
+
+class Finder:
+    """Looks through a model, module by module; `sites` and `left` hold what it found."""
+
+    def __init__(
+        self, model: nn.Module, kinds: tuple[type[nn.Module], ...], functional: bool, observation: Observation | None
+    ) -> None:
+        self.kinds, self.observation = kinds, observation
+        self.is_activation = partial(is_activation, kinds=kinds, functional=functional)
+        self.sites: list[Site] = []
+        self.left: list[Left] = []
+        self.children: dict[int, dict[str, nn.Module]] = {}
+        parts = dict(model.named_modules(remove_duplicate=False))
+        for path, part in parts.items():
+            above, _, name = path.rpartition(".")
+            if path and self.is_activation(part):
+                self.children.setdefault(id(parts[above]), {})[name] = part
+        for path, part in model.named_modules():
+            if not self.is_activation(part):
+                self._look_into(path, part)
+
+    def _look_into(self, path: str, parent: nn.Module) -> None:
+        children = self.children.get(id(parent), {})
+        visits = self.observation.visits.get(path, []) if self.observation else []
+        attributes = {name: value for name, value in vars(parent).items() if self.is_activation(value)}
+        if type(parent).forward is nn.Sequential.forward:
+            for name in children:
+                self._look_at_child(path, parent, name, visits, lambda name: _beside(parent, name))
+        elif isinstance(parent, (nn.TransformerEncoderLayer, nn.TransformerDecoderLayer)):
+            layout = Layout(parent.linear1.out_features, -1, "after Linear")
+            for name in [*children, *attributes]:
+                self._look_at_child(path, parent, name, visits, lambda name: layout)
+        else:
+            self._look_at_code(path, parent, [*children, *attributes], visits)
+
+    def _look_at_child(
+        self, path: str, parent: nn.Module, name: str, visits: list[Visit], known: Callable[[str], Layout | str]
+    ) -> None:
+        """An attribute that is called once per pass, or so often that all calls share one shape."""
+        value = getattr(parent, name)
+        calls = [[call for call in visit.calls if call.callee == name or call.callee is value] for visit in visits]
+        seen = [call for some in calls for call in some]
+        if self.observation is None:
+            layout = known(name)
+        elif not seen:
+            layout = "the example does not reach it"
+        else:
+            layout = _one_layout(seen)
+        self._add(path, parent, name, value, layout, seen, max([len(some) for some in calls], default=1) or 1)
+
+    def _add(
+        self,
+        path: str,
+        parent: nn.Module,
+        attribute: str,
+        callee: Any,
+        layout: Layout | str,
+        seen: list[Call],
+        calls: int = 1,
+        traced: Traced | None = None,
+        index: int = 0,
+        function: Function | None = None,
+    ) -> None:
+        name = f"{path}.{attribute}" if path else attribute
+        is_module = isinstance(callee, nn.Module)
+        kind = (kind_of(callee, self.kinds) if is_module else FUNCTIONS[callee].name) or ""
+        if isinstance(layout, str):
+            self.left.append(Left(name, kind, layout))
+            return
+        if function is None:
+            function = function_of_module(callee) if is_module else function_of_call(callee, (), {})
+        inputs = torch.cat([call.inputs for call in seen]) if seen else None
+        site = Site(name, kind, parent, attribute, function, layout, inputs, calls, traced, index)
+        self.sites.append(site)
+
+    def _look_at_code(self, path: str, parent: nn.Module, names: list[str], visits: list[Visit]) -> None:
+        """A module with a forward of its own: its graph is needed for functions, for calls of one child at several
+        places, and where no example tells the channels.
+        """
+        attributes = [name for name in names if not isinstance(getattr(parent, name), nn.Module)]
+        values = [getattr(parent, name) for name in attributes]
+        if self.observation is not None:
+            calls = visits[0].calls if visits else []
+            free = [call for call in calls if self._is_function(call) and call.callee not in values]
+            often = Counter(call.callee for call in calls if isinstance(call.callee, str))
+            needed = bool(free) or any(often[name] > 1 for name in names)
+        else:
+            words = {getattr(f, "__name__", "") for f in FUNCTIONS if self.is_activation(f)}
+            needed = bool(names or words & functions_in_code(parent))
+        if not needed:
+            for name in names:
+                self._look_at_child(path, parent, name, visits, lambda name: "no layer tells its channels")
+            return
+        try:
+            traced = self._trace(parent, visits)
+        except TracingError as error:
+            self._leave_or_share(path, parent, names, visits, str(error))
+            return
+        self._add_nodes(path, parent, names, visits, traced)
+
+    def _is_function(self, call: Call) -> bool:
+        return not isinstance(call.callee, str) and self.is_activation(call.callee)
+
+    def _trace(self, parent: nn.Module, visits: list[Visit]) -> Traced:
+        first = visits[0] if visits else Visit((), {})
+        traced = trace(parent, self.is_activation, first.args, first.kwargs)
+        if visits:
+            seen = [call for call in first.calls if isinstance(call.callee, str) or self._is_function(call)]
+            if len(seen) != len(traced.nodes[False]):
+                raise TracingError(
+                    f"its graph has {len(traced.nodes[False])} activations and the example called {len(seen)}"
+                )
+            _check_graph(traced, first)
+        return traced
+
+    def _add_nodes(self, path: str, parent: nn.Module, names: list[str], visits: list[Visit], traced: Traced) -> None:
+        """One site per node of the graph; a child that is called once stays an attribute."""
+        nodes = traced.nodes[False]
+        callees = [callee_of(node, parent) for node in nodes]
+        often = Counter(id(callee) for callee in callees if isinstance(callee, nn.Module))
+        taken: set[str] = set()
+        for index, (node, callee) in enumerate(zip(nodes, callees, strict=True)):
+            seen = [visit.calls[index] for visit in visits if len(visit.calls) == len(nodes)]
+            layout = _one_layout(seen) if seen else find_layout(node, parent, self.is_activation)
+            if isinstance(layout, str) and (whole := produced_by(parent)):  # a layer that ends in its activation
+                layout = whole._replace(evidence=f"in {whole.evidence}")
+            if isinstance(callee, nn.Module) and often[id(callee)] == 1:
+                self._add(path, parent, str(node.target), callee, layout, seen)
+                continue
+            words = node.target if isinstance(callee, nn.Module) else FUNCTIONS[callee].name.lower()
+            attribute = _free_name(parent, str(words), taken, is_child=isinstance(callee, nn.Module))
+            function = None
+            if not isinstance(callee, nn.Module):
+                function = function_of_call(callee, tuple(node.args[1:]), dict(node.kwargs))
+            self._add(path, parent, attribute, callee, layout, seen, 1, traced, index, function)
+        reached = {id(callee) for callee in callees}
+        for name in names:
+            value = getattr(parent, name)
+            if id(value) not in reached:
+                self._add(path, parent, name, value, "its forward does not call it", [])
+
+    def _leave_or_share(self, path: str, parent: nn.Module, names: list[str], visits: list[Visit], reason: str) -> None:
+        """Without a graph: children that were seen are replaced, one for all its calls; functions stay."""
+        for name in names:
+            known = f"{reason}; pass example"
+            self._look_at_child(path, parent, name, visits, lambda name, known=known: known)  # type: ignore[misc]
+        values = [getattr(parent, name) for name in names]
+        calls = [call for call in (visits[0].calls if visits else []) if self._is_function(call)]
+        free = [call.callee for call in calls if call.callee not in values]
+        if self.observation is None and not names:
+            words = {getattr(f, "__name__", ""): f for f in FUNCTIONS if self.is_activation(f)}
+            free = [words[word] for word in sorted(words.keys() & functions_in_code(parent))]
+        for callee in free:
+            self._add(path, parent, f"{FUNCTIONS[callee].name.lower()}()", callee, reason, [])
+
+
+def _one_layout(calls: list[Call]) -> Layout | str:
+    """The layout that all calls share, or what stands against it."""
+    layouts = [call.layout for call in calls]
+    first = layouts[0]
+    for other in layouts:
+        if isinstance(other, str) or isinstance(first, str):
+            return other if isinstance(other, str) else first
+        if other[:2] != first[:2]:
+            places = sorted({f"{each[0]} at axis {each[1]}" for each in layouts})
+            return f"one module is called with different channels: {', '.join(map(str, places))}"
+    return first
+
+
+def _beside(parent: nn.Module, name: str) -> Layout | str:
+    """The layout of a child of nn.Sequential, by the layers before and after it."""
+    parts = dict(parent.named_modules(remove_duplicate=False))
+    names = [each for each in parts if each and "." not in each]
+    place = names.index(name)
+    for before in reversed(names[:place]):
+        found = produced_by(parts[before])
+        if found is not None:
+            return found._replace(evidence=f"after {found.evidence}")
+        if not isinstance(parts[before], PASSING):
+            break
+    for after in names[place + 1 :]:
+        found = consumed_by(parts[after])
+        if found is not None:
+            return found._replace(evidence=f"before {found.evidence}")
+        if not isinstance(parts[after], PASSING):
+            break
+    return "no layer beside it tells its channels; pass example"
+
+
+def _free_name(parent: nn.Module, word: str, taken: set[str], is_child: bool) -> str:
+    """A name for a new child: the word itself where it is that of the child that goes, else with a number."""
+    name, number = word, 2
+    while name in taken or (hasattr(parent, name) and not (is_child and name == word)):
+        name, number = f"{word}_{number}", number + 1
+    taken.add(name)
+    return name
+
+
+@torch.no_grad()
+def _check_graph(traced: Traced, visit: Visit) -> None:
+    """The graph computes what the module did, on what the module was given."""
+    modes = [(part, part.training) for part in traced.module.modules()]
+    traced.module.eval()
+    try:
+        got = forward_of(traced)(traced.module, *visit.args, **visit.kwargs)
+    except Exception as error:
+        raise TracingError(f"its graph does not run ({type(error).__name__}: {error})") from error
+    finally:
+        for part, mode in modes:
+            part.training = mode
+    pairs = (
+        [(got, visit.output)] if isinstance(got, Tensor) else list(zip(_parts(got), _parts(visit.output), strict=False))
+    )
+    for ours, theirs in pairs:
+        if isinstance(ours, Tensor) and not torch.allclose(ours, theirs, rtol=1e-3, atol=1e-4, equal_nan=True):
+            raise TracingError("its graph computes something else: its forward depends on more than its inputs")
+
+
+def _parts(value: Any) -> tuple[Any, ...]:
+    return tuple(value) if isinstance(value, (tuple, list)) else ()

@@ -1,0 +1,119 @@
+"""The activations that surgery knows: as modules, as functions, as methods of a tensor. A new one is a new row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import torch
+from torch import nn
+from torch.nn import functional
+
+from chebact.initial import Function
+
+__all__ = [
+    "DEFAULT_KINDS",
+    "FUNCTIONS",
+    "KINDS",
+    "METHODS",
+    "Kind",
+    "function_of_call",
+    "function_of_module",
+    "is_activation",
+    "kind_of",
+]
+
+
+class Kind(NamedTuple):
+    """An activation: torch's module, the functions that do the same, and classes of others that do, by name."""
+
+    module: type[nn.Module]
+    functions: tuple[Callable[..., Any], ...]
+    others: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The name of torch's module."""
+        return self.module.__name__
+
+
+_F, _T = functional, torch.Tensor
+_GELUS = ("GELUActivation", "NewGELUActivation", "FastGELUActivation", "QuickGELUActivation", "QuickGELU", "GELUTanh")
+KINDS: tuple[Kind, ...] = (
+    Kind(nn.ReLU, (_F.relu, torch.relu, _T.relu, _F.relu_, torch.relu_, _T.relu_)),
+    Kind(nn.ReLU6, (_F.relu6,)),
+    Kind(nn.LeakyReLU, (_F.leaky_relu, _F.leaky_relu_)),
+    Kind(nn.PReLU, ()),
+    Kind(nn.ELU, (_F.elu, _F.elu_)),
+    Kind(nn.CELU, (_F.celu, torch.celu, _F.celu_)),
+    Kind(nn.SELU, (_F.selu, torch.selu, _F.selu_)),
+    Kind(nn.GELU, (_F.gelu,), (*_GELUS, "PytorchGELUTanh", "GELU")),
+    Kind(nn.SiLU, (_F.silu,), ("SiLUActivation", "Swish")),
+    Kind(nn.Mish, (_F.mish,), ("MishActivation", "Mish")),
+    Kind(nn.Hardswish, (_F.hardswish,), ("HardSwish",)),
+    Kind(nn.Softplus, (_F.softplus,)),
+    Kind(nn.Hardtanh, (_F.hardtanh, _F.hardtanh_)),
+    Kind(nn.Tanh, (torch.tanh, _T.tanh, _F.tanh, torch.tanh_, _T.tanh_), ("Tanh",)),
+    Kind(nn.Sigmoid, (torch.sigmoid, _T.sigmoid, _F.sigmoid, torch.sigmoid_, _T.sigmoid_), ("Sigmoid",)),
+)
+FUNCTIONS: dict[Any, Kind] = {function: kind for kind in KINDS for function in kind.functions}
+METHODS: dict[str, Kind] = {
+    getattr(function, "__name__", ""): kind
+    for function, kind in FUNCTIONS.items()
+    if getattr(_T, getattr(function, "__name__", ""), None) is function
+}
+DEFAULT_KINDS: tuple[type[nn.Module], ...] = tuple(
+    kind.module for kind in KINDS if kind.module not in (nn.Tanh, nn.Sigmoid, nn.Softplus, nn.Hardtanh)
+)
+"""All but those that people use for their bounds, as gates and outputs: tanh, sigmoid, softplus, hardtanh."""
+
+
+def kind_of(module: nn.Module, kinds: tuple[type[nn.Module], ...]) -> str | None:
+    """The name of the kind that a module is, or None where it is none of `kinds`.
+
+    >>> kind_of(nn.ReLU6(), DEFAULT_KINDS), kind_of(nn.Linear(1, 1), DEFAULT_KINDS)
+    ('ReLU6', None)
+    """
+    if isinstance(module, kinds):
+        return type(module).__name__
+    if any(True for _ in module.children()) or any(True for _ in module.parameters()):
+        return None
+    rows = (kind for kind in KINDS if kind.module in kinds)
+    return next((kind.name for kind in rows if type(module).__name__ in kind.others), None)
+
+
+def is_activation(callee: Any, kinds: tuple[type[nn.Module], ...], functional: bool) -> bool:
+    """Whether a module, or with `functional` a function, is one of `kinds`."""
+    if isinstance(callee, nn.Module):
+        return kind_of(callee, kinds) is not None
+    try:
+        return functional and callee in FUNCTIONS and FUNCTIONS[callee].module in kinds
+    except TypeError:  # not hashable
+        return False
+
+
+def function_of_module(module: nn.Module) -> Function:
+    """The function that a module computes, for points (degree + 1,): one value each, or (channel, degree + 1)."""
+
+    def function(points: torch.Tensor) -> torch.Tensor:
+        numbers = [p for p in module.parameters() if p.numel() > 1]
+        like = numbers[0] if numbers else next(module.parameters(), points)
+        x = points.to(like)
+        if not numbers:
+            result: torch.Tensor = module(x.clone())
+        else:  # a slope per channel: the points stand along the batch axis
+            result = module(x.unsqueeze(1).repeat(1, numbers[0].numel())).T
+        return result.to(points)
+
+    return function
+
+
+def function_of_call(call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Function:
+    """The function of its first argument that a call computes, with all else that it was given."""
+    return partial(_call, call, args, {name: value for name, value in kwargs.items() if name not in ("input", "out")})
+
+
+def _call(call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], x: torch.Tensor) -> torch.Tensor:
+    result: torch.Tensor = call(x.clone(), *args, **kwargs)
+    return result

@@ -1,0 +1,98 @@
+"""Which axis holds the channels of what a layer takes and gives: 1 after a convolution, -1 after a linear layer."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from torch import nn
+from torch.nn.modules.batchnorm import _NormBase
+from torch.nn.modules.conv import _ConvNd
+
+__all__ = ["PASSING", "Layout", "consumed_by", "layout_of_output", "produced_by"]
+
+
+class Layout(NamedTuple):
+    """So many channels at that axis, and what says so."""
+
+    channels: int
+    channel_dim: int
+    evidence: str
+
+
+PASSING = (
+    nn.Identity,
+    nn.Dropout,
+    nn.Dropout1d,
+    nn.Dropout2d,
+    nn.Dropout3d,
+    nn.MaxPool1d,
+    nn.MaxPool2d,
+    nn.MaxPool3d,
+    nn.AvgPool1d,
+    nn.AvgPool2d,
+    nn.AvgPool3d,
+    nn.Upsample,
+)
+"""Layers that leave the channels as they are."""
+
+
+def produced_by(layer: nn.Module) -> Layout | None:
+    """The channels of what a layer gives, where its own numbers tell; None where they do not.
+
+    >>> produced_by(nn.Conv2d(3, 16, 3)), produced_by(nn.ReLU())
+    (Layout(channels=16, channel_dim=1, evidence='Conv2d'), None)
+    """
+    if isinstance(layer, nn.Sequential):
+        for part in reversed(layer):
+            found = produced_by(part)
+            if found is not None or not isinstance(part, PASSING):
+                return found
+        return None
+    return _layout(layer, "out")
+
+
+def consumed_by(layer: nn.Module) -> Layout | None:
+    """The channels of what a layer takes.
+
+    >>> consumed_by(nn.Linear(8, 32))
+    Layout(channels=8, channel_dim=-1, evidence='Linear')
+    """
+    if isinstance(layer, nn.Sequential):
+        return next((consumed_by(part) for part in layer if not isinstance(part, PASSING)), None)
+    return _layout(layer, "in")
+
+
+def _layout(layer: nn.Module, side: str) -> Layout | None:
+    name = type(layer).__name__
+    if isinstance(layer, nn.Linear):
+        return Layout(getattr(layer, f"{side}_features"), -1, name)
+    if isinstance(layer, _ConvNd):
+        return Layout(getattr(layer, f"{side}_channels"), 1, name)
+    if isinstance(layer, _NormBase):
+        return Layout(layer.num_features, 1, name)
+    if isinstance(layer, nn.GroupNorm):
+        return Layout(layer.num_channels, 1, name)
+    if isinstance(layer, (nn.TransformerEncoderLayer, nn.TransformerDecoderLayer)):
+        return Layout(layer.linear2.out_features, -1, name)
+    if type(layer) is nn.LayerNorm and len(layer.normalized_shape) == 1:  # subclasses normalise other axes
+        return Layout(layer.normalized_shape[0], -1, name)
+    if isinstance(layer, nn.Embedding) and side == "out":
+        return Layout(layer.embedding_dim, -1, name)
+    return None
+
+
+def layout_of_output(layer: nn.Module, shape: tuple[int, ...]) -> Layout | None:
+    """The channels of an output that was seen: by the kind of layer, else by the one axis as long as its parameters.
+
+    >>> layout_of_output(nn.Linear(3, 8), (2, 5, 8)).channel_dim
+    -1
+    """
+    found = None if isinstance(layer, nn.Sequential) else _layout(layer, "out")
+    if found is not None and len(shape) > 1 and shape[found.channel_dim] == found.channels:
+        return found
+    lengths = {len(p) for p in layer.parameters(recurse=False) if p.dim() == 1}
+    axes: list[Any] = [axis for axis in range(1, len(shape)) if shape[axis] in lengths]
+    if len(axes) != 1:
+        return None
+    axis = axes[0]
+    return Layout(shape[axis], -1 if axis == len(shape) - 1 else axis, type(layer).__name__)

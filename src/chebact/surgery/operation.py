@@ -1,0 +1,233 @@
+"""`replace_activations`: learned activations in place of fixed ones, in any model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+
+from chebact.activations import ChebyshevLagrange
+from chebact.checks import Interval, check_axis, check_degree, check_interval
+from chebact.compiled import in_plain_torch
+from chebact.initial import INITIAL_SHAPES, Init
+from chebact.node_positions import nodes
+from chebact.recording import run_once
+from chebact.surgery.choosing import Where, choose
+from chebact.surgery.finding import Finder, Site
+from chebact.surgery.kinds import DEFAULT_KINDS, KINDS, is_activation
+from chebact.surgery.layouts import Layout
+from chebact.surgery.observing import observe
+from chebact.surgery.report import Replaced, Report
+from chebact.surgery.rewriting import call_instead, rewrite_forward
+from chebact.surgery.sharing import copy_structure
+from chebact.surgery.tracing import Traced
+from chebact.table import Factory, make_activation, takes
+
+__all__ = ["Replacement", "replace_activations"]
+
+INSIDE = 0.05  # with interval="fit", the share of the example's inputs left of the interval, and right of it
+
+
+@dataclass(frozen=True)
+class Replacement:
+    """A model with learned activations, and the report of what was done; prints as the report.
+
+    >>> replacement = replace_activations(nn.Sequential(nn.Linear(4, 8), nn.ReLU()))
+    >>> len(replacement.report.replaced), replacement.report.left
+    (1, ())
+    """
+
+    model: nn.Module
+    report: Report
+
+    def __str__(self) -> str:
+        return str(self.report)
+
+    def _repr_html_(self) -> str:
+        return self.report._repr_html_()
+
+
+def replace_activations(
+    model: nn.Module,
+    example: Any = None,
+    *,
+    kinds: tuple[type[nn.Module], ...] = DEFAULT_KINDS,
+    with_: str | Factory = "cl-extrapolate",
+    degree: int = 3,
+    init: Init | Literal["same"] = "same",
+    interval: Interval | Literal["fit"] = (-1.0, 1.0),
+    channel_dim: int | None = None,
+    where: Where = None,
+    functional: bool = True,
+    copy: bool = False,
+    dry_run: bool = False,
+) -> Replacement:
+    """A model with learned activations in place of its fixed ones; the model that was given stays as it was.
+
+    Args:
+        model: any module. The new one shares its weights, under the same names, unless `copy=True`.
+        example: an input, a tuple of inputs or a dict of them by name. One run on it tells the channels of every
+            activation; without it the layers beside an activation have to.
+        kinds: the modules to replace, and with them the functions that do the same (`F.relu`, `x.relu()`).
+        with_: a name of `ACTIVATIONS` with heights, or a function that is called with the number of channels and with
+            those of degree, channel_dim, init and interval that it takes.
+        degree: of the polynomials.
+        init: "same" starts as the function that is replaced; or as `ChebyshevLagrange` takes it.
+        interval: of all; "fit" puts 90 % of the inputs that the example gives each activation into its interval.
+        channel_dim: the channel axis of every activation, where the run and the layers cannot tell.
+        where: which ones: a name or names with * and ?, a slice of all in order (`slice(-8, None)` is the last 8), or
+            a function of each one found, which has a `name`, a `kind` and `channels`.
+        functional: False leaves functions in forward methods alone.
+        copy: the new model gets copies of all weights.
+        dry_run: only the report; `.model` is the model that was given.
+
+    >>> net = nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Linear(32, 1))
+    >>> replacement = replace_activations(net)
+    >>> replacement.model[1], replacement.model[0].weight is net[0].weight
+    (ChebyshevLagrange(32, degree=3, channel_dim=-1, tails='extrapolate', init='relu'), True)
+    """
+    _check(model, kinds, example, interval)
+    new = copy_structure(model, share=not copy)
+    wanted = partial(is_activation, kinds=kinds, functional=functional)
+    finder = Finder(new, kinds, functional, None if example is None else observe(new, example, wanted))
+    sites = [_placed(site, channel_dim) for site in finder.sites]
+    if not sites:
+        raise ValueError(_nothing(model, finder, kinds))
+    sites = choose(sites, where)
+    rows, graphs = [], dict[int, Traced]()
+    for site in sites:
+        activation = _build(site, with_, check_degree(degree), init, _interval(site, interval))
+        rows.append(_describe(site, activation))
+        if not dry_run:
+            _put(site, activation, graphs)
+    for traced in graphs.values():
+        rewrite_forward(traced)
+    if dry_run:
+        return Replacement(model, Report(tuple(rows), tuple(finder.left)))
+    _turn_off_fast_paths(new)
+    difference = None if example is None else _difference(finder, run_once(new, example))
+    return Replacement(new, Report(tuple(rows), tuple(finder.left), difference))
+
+
+def _check(model: Any, kinds: Any, example: Any, interval: Any) -> None:
+    if not isinstance(model, nn.Module):
+        raise TypeError(f"model must be a torch.nn.Module, got {type(model).__name__}")
+    if not isinstance(kinds, tuple) or not all(
+        isinstance(kind, type) and issubclass(kind, nn.Module) for kind in kinds
+    ):
+        raise TypeError(f"kinds must be a tuple of classes of modules, got {kinds!r}; pass kinds=(nn.ReLU,)")
+    if isinstance(interval, str) and interval != "fit":
+        raise ValueError(f"interval must be a pair of numbers or 'fit', got {interval!r}")
+    if interval == "fit" and example is None:
+        raise ValueError("interval='fit' must come with an example, got none; pass an input of the model as example")
+
+
+def _nothing(model: nn.Module, finder: Finder, kinds: tuple[type[nn.Module], ...]) -> str:
+    """Why nothing can be replaced, and what to do."""
+    wanted = ", ".join(kind.__name__ for kind in kinds)
+    if finder.left:
+        reasons = "; ".join(f"{name} ({kind}): {reason}" for name, kind, reason in finder.left[:5])
+        return f"model must have an activation that can be replaced, got {len(finder.left)} that cannot: {reasons}"
+    others = tuple(kind.module for kind in KINDS)
+    there = sorted({type(part).__name__ for part in model.modules() if isinstance(part, others)})
+    hint = f"it has {', '.join(there)}: name them in kinds" if there else "name those that it has in kinds"
+    return f"model must have activations of the kinds {wanted}, got none in {type(model).__name__}; {hint}"
+
+
+def _placed(site: Site, channel_dim: int | None) -> Site:
+    if channel_dim is not None:
+        site.layout = Layout(site.layout.channels, check_axis(channel_dim), "channel_dim")
+    return site
+
+
+def _interval(site: Site, interval: Any) -> Interval:
+    if interval != "fit":
+        return check_interval(interval)
+    assert site.inputs is not None
+    low, high = (float(torch.quantile(site.inputs, share)) for share in (INSIDE, 1 - INSIDE))
+    margin = max(0.0, 1e-3 - (high - low))  # an activation whose inputs are all alike
+    return check_interval((low - margin, high + margin))
+
+
+def _build(site: Site, with_: str | Factory, degree: int, init: Any, interval: Interval) -> nn.Module:
+    start = _start(site, degree, interval) if isinstance(init, str) and init == "same" else init
+    options = {"degree": degree, "channel_dim": site.layout.channel_dim, "init": start, "interval": interval}
+    if isinstance(with_, str):
+        module = make_activation(with_, site.layout.channels, **options)
+    elif callable(with_):
+        module = with_(site.layout.channels, **{name: value for name, value in options.items() if takes(with_, name)})
+    else:
+        raise TypeError(f"with_ must be a name of ACTIVATIONS or a function, got {with_!r} ({type(with_).__name__})")
+    if not isinstance(module, nn.Module):
+        raise TypeError(f"with_ must return a torch.nn.Module, got {type(module).__name__}")
+    like = next((p for p in site.parent.parameters() if p.is_floating_point()), None)
+    return module.to(like).train(site.parent.training) if like is not None else module.train(site.parent.training)
+
+
+def _start(site: Site, degree: int, interval: Interval) -> Any:
+    """The function of a site by its name where it has one, else its heights at the nodes."""
+    grid = torch.linspace(-3, 3, 101, dtype=torch.float64)
+    with torch.no_grad():
+        same = [name for name, shape in INITIAL_SHAPES.items() if torch.equal(shape(grid), site.function(grid))]
+        return same[0] if same else site.function(nodes(degree, interval=interval, device="cpu"))
+
+
+def _describe(site: Site, activation: nn.Module) -> Replaced:
+    own = isinstance(activation, ChebyshevLagrange)
+    grid = torch.linspace(-1, 1, 2001, dtype=torch.float64)
+    return Replaced(
+        site.name,
+        site.kind,
+        site.layout.channels,
+        site.layout.channel_dim,
+        site.layout.evidence,
+        activation.basis.interval if isinstance(activation, ChebyshevLagrange) else None,
+        site.calls,
+        _distance(site, activation, grid) if isinstance(activation, ChebyshevLagrange) else None,
+        _distance(site, activation, site.inputs) if own and site.inputs is not None else None,  # type: ignore[arg-type]
+    )
+
+
+@torch.no_grad()
+def _distance(site: Site, activation: ChebyshevLagrange, points: Tensor) -> float:
+    """The largest difference between the new function and the old one at some points, over all channels."""
+    wanted, heights = site.function(points), activation.heights.detach().double().cpu()
+    if wanted.dim() == 1:
+        wanted, heights = wanted.unsqueeze(0), heights[:1]
+    x = points.unsqueeze(1).expand(-1, heights.shape[0])
+    return float((in_plain_torch(x, heights, activation.basis, 1, False).T - wanted).abs().max())
+
+
+def _put(site: Site, activation: nn.Module, graphs: dict[int, Traced]) -> None:
+    setattr(site.parent, site.attribute, activation)
+    if site.traced is not None:
+        call_instead(site.traced, site.index, site.attribute)
+        graphs[id(site.traced)] = site.traced
+
+
+def _turn_off_fast_paths(model: nn.Module) -> None:
+    """torch's transformer layers compute ReLU and GELU by themselves in evaluation, unless these say otherwise."""
+    for part in model.modules():
+        if isinstance(part, nn.TransformerEncoderLayer) and not isinstance(part.activation, (nn.ReLU, nn.GELU)):
+            part.activation_relu_or_gelu = 0 if isinstance(part.activation, nn.Module) else part.activation_relu_or_gelu
+    for part in model.modules():
+        if isinstance(part, nn.TransformerEncoder):
+            layers = [layer for layer in part.layers if isinstance(layer, nn.TransformerEncoderLayer)]
+            if not all(layer.activation_relu_or_gelu for layer in layers):
+                part.use_nested_tensor = False
+
+
+def _difference(finder: Finder, output: Any) -> float | None:
+    before: Any = finder.observation.output if finder.observation is not None else None
+    if isinstance(output, Tensor) and isinstance(before, Tensor):
+        return float((output.double() - before.double()).abs().max())
+    if hasattr(output, "values") and callable(output.values):
+        output, before = tuple(output.values()), tuple(before.values())
+    if isinstance(output, (tuple, list)) and isinstance(before, (tuple, list)):
+        pairs = zip(output, before, strict=False)
+        found = [float((a - b).abs().max()) for a, b in pairs if isinstance(a, Tensor) and isinstance(b, Tensor)]
+        return max(found, default=None)
+    return None

@@ -1,0 +1,189 @@
+"""The graph of one module's own forward, its children as single calls, and the activations that it calls."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import CodeType
+from typing import Any
+
+import torch.utils.checkpoint
+from torch import Tensor, fx, nn
+
+from chebact.surgery.kinds import METHODS
+from chebact.surgery.layouts import PASSING, Layout, consumed_by, produced_by
+
+__all__ = ["Traced", "TracingError", "find_layout", "functions_in_code", "trace"]
+
+SIMPLE = (type(None), bool, int, float, str)
+KEEPING = {
+    "add",
+    "iadd",
+    "sub",
+    "mul",
+    "add_",
+    "contiguous",
+    "clone",
+    "dropout",
+    "dropout2d",
+    "max_pool2d",
+    "avg_pool2d",
+}
+"""Functions and methods that leave the channels of their first argument as they are."""
+
+
+class TracingError(Exception):
+    """A module cannot be written as a graph; the message says why."""
+
+
+@dataclass
+class Traced:
+    """A module's graphs, in evaluation and in training mode, and the nodes of its activations, in order.
+
+    `fixed` are the arguments that had a value of their own while the graph was made, `kept` those that are free.
+    """
+
+    module: nn.Module
+    graphs: dict[bool, fx.Graph]
+    nodes: dict[bool, list[fx.Node]]
+    fixed: dict[str, Any]
+
+
+def trace(
+    module: nn.Module, is_activation: Callable[[Any], bool], args: tuple[Any, ...] = (), kwargs: Any = None
+) -> Traced:
+    """The graphs of a module; `args` and `kwargs` are those of a call that was seen."""
+    fixed = _fixed_arguments(module, args, kwargs or {})
+    graphs = {training: _graph(module, fixed, training) for training in (False, True)}
+    nodes = {
+        training: [node for node in graph.nodes if is_activation(callee_of(node, module))]
+        for training, graph in graphs.items()
+    }
+    if [callee_of(node, module) for node in nodes[False]] != [callee_of(node, module) for node in nodes[True]]:
+        raise TracingError("training and evaluation call different activations")
+    return Traced(module, graphs, nodes, fixed)
+
+
+def callee_of(node: fx.Node, module: nn.Module) -> Any:
+    """What a node calls: a function, a child of the module, or nothing of interest."""
+    if node.op == "call_module":
+        return module.get_submodule(str(node.target))
+    if node.op == "call_method" and node.target in METHODS:
+        return getattr(Tensor, str(node.target))
+    return node.target if node.op == "call_function" else None
+
+
+class _Tracer(fx.Tracer):
+    """Children are single calls; so is torch's checkpoint, which would be lost if its insides were written down."""
+
+    def __init__(self) -> None:
+        modules: Any = (math, torch.utils.checkpoint)
+        super().__init__(autowrap_modules=modules)
+
+    def is_leaf_module(self, m: nn.Module, module_qualified_name: str) -> bool:
+        return True
+
+    def create_arg(self, a: Any) -> Any:
+        if isinstance(a, nn.Module):
+            name = next((name for name, part in self.root.named_modules() if part is a), None)
+            if name:
+                return self.create_node("get_attr", name, (), {})
+        return super().create_arg(a)
+
+
+def _graph(module: nn.Module, fixed: dict[str, Any], training: bool) -> fx.Graph:
+    modes = [(part, part.training) for part in module.modules()]
+    try:
+        module.train(training)
+        with _narrowed(module, fixed):
+            graph = _Tracer().trace(module)
+    except Exception as error:
+        reason = str(error).partition("\n")[0]
+        raise TracingError(f"its forward cannot be traced ({type(error).__name__}: {reason})") from error
+    finally:
+        for part, mode in modes:
+            part.training = mode
+    for node in graph.nodes:
+        node.meta.pop("is_wrapped", None)  # or the code that is made of it changes torch.fx for good
+    if any("_tensor_constant" in str(node.target) for node in graph.nodes):
+        raise TracingError("its forward makes a tensor while it is traced")
+    return graph
+
+
+def _fixed_arguments(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+    """The arguments with a default that the call left alone or set to a plain value: a graph holds for that value."""
+    try:
+        signature = inspect.signature(module.forward)
+        given = signature.bind(*args, **kwargs).arguments if args or kwargs else {}
+    except (TypeError, ValueError) as error:
+        raise TracingError(f"the arguments of its forward cannot be read ({error})") from error
+    values = {
+        name: given.get(name, parameter.default)
+        for name, parameter in signature.parameters.items()
+        if parameter.default is not inspect.Parameter.empty
+    }
+    return {name: value for name, value in values.items() if isinstance(value, SIMPLE)}
+
+
+@contextmanager
+def _narrowed(module: nn.Module, fixed: dict[str, Any]) -> Iterator[None]:
+    """The module with a forward of the free arguments alone, while the block lasts."""
+    if not fixed:
+        yield
+        return
+    own = type(module)
+    names = [str(p) for p in inspect.signature(module.forward).parameters if p not in fixed]
+    free = ", ".join(["self", *names])
+    text = f"def make(own, fixed):\n    def forward({free}):\n        return own({free}, **fixed)\n    return forward"
+    place: dict[str, Any] = {}
+    exec(text, own.forward.__globals__, place)  # its globals, where torch.fx looks for what it wraps
+    module.__class__ = type(own.__name__, (own,), {"forward": place["make"](own.forward, fixed)})
+    try:
+        yield
+    finally:
+        module.__class__ = own
+
+
+def functions_in_code(module: nn.Module) -> set[str]:
+    """The names in the code of a module's forward and of the methods that it calls, children's names aside."""
+    own, todo, seen = type(module), ["forward"], set[str]()
+    while todo:
+        code = getattr(inspect.unwrap(getattr(own, todo.pop(), None) or len), "__code__", None)
+        names = set(_names(code)) - seen if code is not None else set[str]()
+        seen |= names
+        todo += [
+            name for name in names if inspect.isfunction(getattr(own, name, None)) and not hasattr(nn.Module, name)
+        ]
+    return {name for name in seen if not hasattr(module, name)}
+
+
+def _names(code: CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _names(constant)
+
+
+def find_layout(node: fx.Node, module: nn.Module, is_activation: Callable[[Any], bool]) -> Layout | str:
+    """The channels of what an activation's node takes, by the layers around it in the graph."""
+    source: Any = node.args[0] if node.args else node.kwargs.get("input")
+    while isinstance(source, fx.Node):
+        callee = callee_of(source, module)
+        if source.op == "call_module" and isinstance(callee, nn.Module):
+            found = produced_by(callee)
+            if found is not None:
+                return found._replace(evidence=f"after {found.evidence}")
+        name = getattr(source.target, "__name__", source.target)
+        passing = isinstance(callee, PASSING) or name in KEEPING or is_activation(callee)
+        if not passing or not source.args:
+            break
+        source = source.args[0]
+    for user in node.users:
+        callee = callee_of(user, module)
+        found = consumed_by(callee) if isinstance(callee, nn.Module) else None
+        if found is not None:
+            return found._replace(evidence=f"before {found.evidence}")
+    return "no layer beside it tells its channels; pass example"

@@ -1,0 +1,290 @@
+"""replace_activations on models of every form: what it finds and keeps, and that the code it writes is the same."""
+
+import copy
+import io
+import pickle
+
+import pytest
+import torch
+from support.other_models import MODELS, Bottleneck, Choosing, ResidualNet, drawn, encoder
+from torch import nn
+
+import chebact
+from chebact.learned import LearnedActivation
+
+
+def made(name):
+    torch.manual_seed(0)
+    build, inputs, count = MODELS[name]
+    return build(), inputs, count
+
+
+def exact(site_kind):
+    """A factory that puts torch's own function back: then nothing may change."""
+    return lambda channels: {"silu": nn.SiLU, "gelu": nn.GELU, "relu": nn.ReLU}[site_kind]()
+
+
+def learned_in(model):
+    return [part for part in model.modules() if isinstance(part, LearnedActivation)]
+
+
+@pytest.mark.parametrize("with_example", [False, True], ids=["by neighbours", "by example"])
+@pytest.mark.parametrize("name", MODELS)
+def test_every_activation_is_found_and_every_height_gets_a_gradient(name, with_example):
+    model, inputs, count = made(name)
+    done = chebact.replace_activations(model, inputs if with_example else None)
+    assert len(done.report.replaced) == count
+    assert done.report.left == ()
+    assert len(learned_in(done.model)) == count
+    done.model(*inputs).square().mean().backward()
+    for activation in learned_in(done.model):
+        assert activation.heights.grad is not None
+        assert activation.heights.grad.abs().sum() > 0
+
+
+@pytest.mark.parametrize("with_example", [False, True], ids=["by neighbours", "by example"])
+@pytest.mark.parametrize("training", [False, True], ids=["evaluation", "training"])
+@pytest.mark.parametrize("name", ["residual net", "bottleneck", "U-Net with checkpointing", "one module at two places"])
+def test_rewritten_code_with_torch_s_own_function_gives_the_same_bits(name, training, with_example):
+    model, inputs, _ = made(name)
+    kind = {"U-Net with checkpointing": "silu", "one module at two places": "gelu"}.get(name, "relu")
+    done = chebact.replace_activations(model, inputs if with_example else None, with_=exact(kind), copy=True)
+    results = []
+    for each in (model, done.model):
+        each.train(training)
+        torch.manual_seed(1)
+        results.append(each(*(x.clone() for x in inputs)))
+    assert torch.equal(*results)
+
+
+def test_functions_that_write_into_their_input_are_followed_by_what_was_written():
+    model, (x,), _ = made("in place")
+    identity = chebact.replace_activations(model, with_=lambda channels: nn.Identity()).model
+    y = model.first(x)
+    wanted = y + model.second(y)
+    torch.testing.assert_close(identity(x), wanted)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_model_given_stays_as_it_was_and_shares_its_weights(name):
+    model, inputs, _ = made(name)
+    before = model.state_dict()
+    kept = {key: value.clone() for key, value in before.items()}
+    text = str(model)
+    done = chebact.replace_activations(model, inputs)
+    assert str(model) == text
+    assert all(torch.equal(value, kept[key]) for key, value in model.state_dict().items())
+    assert not any(part._forward_hooks or part._forward_pre_hooks for part in done.model.modules())
+    new = dict(done.model.named_parameters())
+    assert all(new[key] is value for key, value in model.named_parameters())
+    copied = chebact.replace_activations(model, inputs, copy=True).model
+    assert not {id(p) for p in copied.parameters()} & {id(p) for p in model.parameters()}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_state_goes_round_and_the_model_is_copied_and_pickled(name):
+    model, inputs, _ = made(name)
+    one, two = (chebact.replace_activations(model, inputs, copy=True).model.eval() for _ in range(2))
+    with torch.no_grad():
+        for p in one.parameters():
+            p.add_(0.01)
+    buffer = io.BytesIO()
+    torch.save(one.state_dict(), buffer)
+    two.load_state_dict(torch.load(io.BytesIO(buffer.getvalue()), weights_only=True))
+    for other in (two, copy.deepcopy(one), pickle.loads(pickle.dumps(one))):
+        torch.testing.assert_close(other(*inputs), one(*inputs), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["residual net", "U-Net with checkpointing", "transformer, ReLU by function"])
+def test_torch_compile_computes_what_eager_does(name):
+    model, inputs, _ = made(name)
+    operated = chebact.replace_activations(model, inputs).model.eval()
+    torch._dynamo.reset()
+    fast = torch.compile(operated, backend="aot_eager")
+    got, wanted = fast(*inputs), operated(*inputs)
+    torch._dynamo.reset()
+    torch.testing.assert_close(got, wanted, rtol=1e-4, atol=1e-5)
+
+
+def test_ddp_averages_the_gradients_of_the_heights(tmp_path):
+    model, inputs, _ = made("residual net")
+    operated = chebact.replace_activations(model, inputs).model
+    torch.distributed.init_process_group("gloo", init_method=f"file://{tmp_path}/store", rank=0, world_size=1)
+    try:
+        parallel = nn.parallel.DistributedDataParallel(operated)
+        parallel(*inputs).sum().backward()
+    finally:
+        torch.distributed.destroy_process_group()
+    assert all(activation.heights.grad.abs().sum() > 0 for activation in learned_in(operated))
+
+
+def test_the_fast_path_of_torch_s_transformer_does_not_go_past_the_learned_activation():
+    model = chebact.replace_activations(encoder()).model.eval()
+    x = drawn(2, 7, 16)
+    mask = torch.tensor([[False] * 7, [False] * 4 + [True] * 3])
+    for activation in learned_in(model):
+        activation.fit_("zeros")
+    with torch.no_grad():
+        fast = model(x, src_key_padding_mask=mask)
+    slow = model(x, src_key_padding_mask=mask)
+    torch.testing.assert_close(fast[0], slow[0])
+    torch.testing.assert_close(fast[1, :4], slow[1, :4])
+
+
+def test_a_module_that_is_called_three_times_becomes_three():
+    done = chebact.replace_activations(Bottleneck())
+    widths = {row.name: row.channels for row in done.report.replaced}
+    assert widths == {"relu": 4, "relu_2": 4, "relu_3": 16}
+
+
+def test_an_argument_that_the_graph_was_not_made_for_is_refused():
+    model, x = Bottleneck(), drawn(2, 16, 6, 6)
+    operated = chebact.replace_activations(model, x).model
+    with pytest.raises(ValueError, match="scale must be None, as it was when the activations were replaced"):
+        operated(x, scale=torch.ones(1))
+    scaled = chebact.replace_activations(model, (x, torch.ones(1) * 2), with_=lambda channels: nn.ReLU()).model
+    torch.testing.assert_close(scaled(x.clone(), torch.ones(1) * 3), model(x.clone(), torch.ones(1) * 3))
+
+
+def test_what_cannot_be_traced_is_left_with_the_reason_and_its_modules_are_replaced():
+    done = chebact.replace_activations(Choosing(), drawn(3, 4))
+    assert [row.name for row in done.report.replaced] == ["act"]
+    ((name, kind, reason),) = done.report.left
+    assert (name, kind) == ("relu()", "ReLU")
+    assert "cannot be traced" in reason
+    assert "left: relu() (ReLU): its forward cannot be traced" in str(done)
+
+
+KINDS_SAME = [nn.ReLU(), nn.LeakyReLU(0.3), nn.ELU(0.7), nn.GELU(approximate="tanh"), nn.SiLU(), nn.Mish(), nn.PReLU(3)]
+
+
+@pytest.mark.parametrize("kind", KINDS_SAME, ids=lambda kind: type(kind).__name__)
+def test_init_same_has_torch_s_values_at_the_nodes_and_the_report_has_the_difference(kind):
+    if isinstance(kind, nn.PReLU):
+        kind.weight.data.copy_(torch.tensor([0.1, 0.5, 0.9]))
+    model = nn.Sequential(nn.Linear(4, 3), kind)
+    done = chebact.replace_activations(model, drawn(50, 4), degree=6, interval=(-2.0, 2.0))
+    places = chebact.nodes(6, interval=(-2.0, 2.0)).float()
+    torch.testing.assert_close(done.model[1].heights.T, kind(places.unsqueeze(1).repeat(1, 3)))
+    x = torch.linspace(-1, 1, 2001).unsqueeze(1).repeat(1, 3)
+    wanted = (done.model[1](x) - kind(x)).abs().max().item()
+    assert done.report.replaced[0].difference == pytest.approx(wanted, abs=1e-6)
+    y = model[0](drawn(50, 4))
+    wanted = (done.model[1](y) - kind(y)).abs().max().item()
+    assert done.report.replaced[0].difference_on_example == pytest.approx(
+        wanted, rel=0.3 if kind is KINDS_SAME[-1] else 1e-2
+    )
+    assert done.report.output_difference == pytest.approx(wanted, abs=1e-6)
+
+
+def test_a_fitted_interval_holds_ninety_percent_of_the_example_s_inputs():
+    model, x = nn.Sequential(nn.Linear(4, 3), nn.Tanh(), nn.Linear(3, 3), nn.ReLU()), drawn(500, 4) * 3
+    done = chebact.replace_activations(model, x, interval="fit", kinds=(nn.Tanh, nn.ReLU))
+    for name, share in chebact.share_outside(done.model, x).by_activation.items():
+        assert share == pytest.approx(0.1, abs=0.03), name
+
+
+def test_where_chooses_by_name_by_order_and_by_a_function():
+    model, x = ResidualNet(), drawn(2, 3, 8, 8)
+    assert names(model, x, "layer2.*") == ["layer2.relu", "layer2.relu_2"]
+    assert names(model, x, ["relu", "layer1.relu"]) == ["relu", "layer1.relu"]
+    assert names(model, x, slice(-2, None)) == ["layer2.relu", "layer2.relu_2"]
+    assert names(model, x, lambda row: row.channels == 16) == ["layer2.relu", "layer2.relu_2"]
+    some = chebact.replace_activations(model, x, where="layer1.relu_2", with_=lambda channels: nn.ReLU()).model
+    torch.testing.assert_close(some.eval()(x), model.eval()(x))
+
+
+def names(model, x, where):
+    return [row.name for row in chebact.replace_activations(model, x, where=where, dry_run=True).report.replaced]
+
+
+def test_a_dry_run_only_reports():
+    model = ResidualNet()
+    done = chebact.replace_activations(model, drawn(2, 3, 8, 8), dry_run=True)
+    assert done.model is model
+    assert len(done.report.replaced) == 5
+    assert learned_in(model) == []
+
+
+def test_functional_false_leaves_functions_alone():
+    done = chebact.replace_activations(Choosing(), drawn(3, 4), functional=False)
+    assert [row.name for row in done.report.replaced] == ["act"]
+    assert done.report.left == ()
+
+
+def test_the_report_is_a_table_and_html_for_notebooks():
+    done = chebact.replace_activations(Choosing(), drawn(3, 4))
+    lines = str(done).splitlines()
+    assert lines[0].split()[:3] == ["name", "was", "channels"]
+    assert lines[1].split()[:4] == ["act", "ReLU", "4", "1"]
+    assert lines[-1].startswith("1 replaced, 1 left; the output on the example differs by up to ")
+    html = done._repr_html_()
+    assert html.startswith("<table>")
+    assert "<td>act</td><td>ReLU</td><td>4</td>" in html
+    assert "<li>relu() (ReLU): its forward cannot be traced" in html
+
+
+NET = nn.Sequential(nn.Linear(4, 3), nn.ReLU())
+ODD = {
+    "no module": (lambda: chebact.replace_activations("net"), "model must be a torch.nn.Module, got str"),
+    "no activations": (
+        lambda: chebact.replace_activations(nn.Linear(2, 2)),
+        "got none in Linear; name those that it has in kinds",
+    ),
+    "others": (
+        lambda: chebact.replace_activations(nn.Sequential(nn.Linear(2, 2), nn.Tanh())),
+        "it has Tanh: name them in kinds",
+    ),
+    "wrong example": (
+        lambda: chebact.replace_activations(NET, torch.zeros(2, 5)),
+        r"example must be an input of the model.*a tensor of shape \(2, 5\), on which the model raised RuntimeError",
+    ),
+    "not traced": (
+        lambda: chebact.replace_activations(Choosing()),
+        r"got 1 that cannot: act \(ReLU\): its forward cannot be traced.*pass example",
+    ),
+    "where": (
+        lambda: chebact.replace_activations(NET, where="l"),
+        "where must name activations of the model, got 'l'; the names are 1",
+    ),
+    "where by function": (
+        lambda: chebact.replace_activations(NET, where=lambda row: False),
+        "where must choose an activation",
+    ),
+    "where of a wrong type": (lambda: chebact.replace_activations(NET, where=[3]), r"got 3 \(int\)"),
+    "fit": (lambda: chebact.replace_activations(NET, interval="fit"), "interval='fit' must come with an example"),
+    "interval": (
+        lambda: chebact.replace_activations(NET, interval="wide"),
+        "interval must be a pair of numbers or 'fit'",
+    ),
+    "kinds": (lambda: chebact.replace_activations(NET, kinds=nn.ReLU), "kinds must be a tuple of classes"),
+    "with": (lambda: chebact.replace_activations(NET, with_=3), r"with_ must be a name of ACTIVATIONS or a function"),
+    "three axes": (
+        lambda: chebact.replace_activations(nn.Sequential(nn.Identity(), nn.ReLU()), torch.zeros(2, 3, 4)),
+        r"no layer before it tells which axis of \(2, 3, 4\) holds the channels",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_bad_input_gets_a_sentence_that_says_what_to_do(name):
+    call, words = ODD[name]
+    with pytest.raises((ValueError, TypeError), match=words):
+        call()
+
+
+def test_a_type_and_a_mode_are_those_of_the_model():
+    model = nn.Sequential(nn.Linear(4, 3), nn.ReLU()).double().eval()
+    operated = chebact.replace_activations(model).model
+    assert operated[1].heights.dtype == torch.float64
+    assert not operated[1].training
+
+
+def test_named_forms_and_factories_take_the_place():
+    x = drawn(6, 4)
+    by_name = chebact.replace_activations(NET, with_="cl-regression", degree=4, init="tanh").model[1]
+    assert (by_name.tails, by_name.degree) == ("regression", 4)
+    own = chebact.replace_activations(
+        NET, x, with_=lambda channels, **options: chebact.ChebyshevLagrange(channels, groups=1)
+    )
+    assert own.model[1].heights.shape == (1, 4)
