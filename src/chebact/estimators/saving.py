@@ -18,7 +18,7 @@ from chebact.estimators.network_estimator import NetworkEstimator
 from chebact.estimators.noise import Noise
 from chebact.estimators.regressor import CLRegressor
 from chebact.estimators.scaling import InputScaling, TargetScaling
-from chebact.files import write_whole
+from chebact.files import write_atomic
 
 __all__ = ["load_model", "save_model"]
 
@@ -59,7 +59,7 @@ def save_model(model: NetworkEstimator, path: str | Path) -> None:
             arrays[name] = labels.astype(str) if labels.dtype == object else labels
     file = io.BytesIO()
     numpy.savez(file, about=numpy.array(json.dumps(about)), **arrays)
-    write_whole(Path(path), file.getvalue())
+    write_atomic(Path(path), file.getvalue())
 
 
 def load_model(path: str | Path) -> Any:
