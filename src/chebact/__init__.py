@@ -9,6 +9,7 @@ torch.Size([5, 1])
 from chebact import functional, kernels
 from chebact.activations import ChebyshevLagrange, Cubic, PrototypeSimilarity, WeightedChebyshev
 from chebact.curvature import curvature_penalty
+from chebact.export import FoldedActivation, fold_, log_activations, to_c, to_sympy
 from chebact.interpolation import coefficients_to_values, end_slopes, error_bound, polynomial, values_to_coefficients
 from chebact.node_positions import nodes
 from chebact.plotting import plot_activation, plot_activations
@@ -22,6 +23,7 @@ __all__ = [
     "ACTIVATIONS",
     "ChebyshevLagrange",
     "Cubic",
+    "FoldedActivation",
     "InputSample",
     "PrototypeSimilarity",
     "Replacement",
@@ -30,8 +32,10 @@ __all__ = [
     "curvature_penalty",
     "end_slopes",
     "error_bound",
+    "fold_",
     "functional",
     "kernels",
+    "log_activations",
     "make_activation",
     "materialize",
     "nodes",
@@ -43,5 +47,7 @@ __all__ = [
     "register_activation",
     "replace_activations",
     "share_outside",
+    "to_c",
+    "to_sympy",
     "values_to_coefficients",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import nn
@@ -23,11 +23,17 @@ from chebact.checks import (
     describe,
     must_be,
 )
+from chebact.fixed_point import LookupTable, make_table
 from chebact.formula import formula
 from chebact.functional import chebyshev_basis, make_basis
 from chebact.initial import DEFAULT_INIT, Init, describe_init, evaluate_init, find_function
 from chebact.learned import EXTRA_STATE, OLD_NAME, LearnedActivation
 from chebact.node_positions import nodes
+from chebact.pieces import pieces_of
+from chebact.symbolic import expression_of, import_sympy
+
+if TYPE_CHECKING:
+    from sympy import Expr
 
 __all__ = ["ChebyshevLagrange", "Cubic", "PrototypeSimilarity", "WeightedChebyshev"]
 
@@ -167,12 +173,39 @@ class ChebyshevLagrange(LearnedActivation):
         -1 < x < 1:   x^2
         x >= 1:       1 + 2 (x - 1)
         """
+        heights = self._heights_of("to_formula", channel, replica)
+        return formula(heights, self.basis, check_integer("digits", digits, least=1, most=17))
+
+    def to_sympy(self, channel: int = 0, *, replica: int = 0, symbol: str = "x") -> Expr:
+        """One channel as an expression of SymPy, to differentiate, integrate or print in other languages.
+
+        >>> activation = ChebyshevLagrange(1, degree=2, tails="none", init=torch.square)
+        >>> activation.to_sympy().diff("x")
+        2.0*x
+        """
+        heights = self._heights_of("to_sympy", channel, replica)
+        pieces = pieces_of(heights.detach().double().cpu().numpy(), self.basis)
+        return expression_of(pieces, import_sympy().Symbol(symbol))
+
+    def to_table(
+        self, bits: int = 8, range: Interval = (-4.0, 4.0), channel: int = 0, *, replica: int = 0
+    ) -> LookupTable:
+        """One channel as 2^bits signed integers of so many bits, with the largest error over the range.
+
+        >>> table = ChebyshevLagrange(1).to_table(bits=8, range=(-2.0, 2.0))
+        >>> len(table.entries), table.error < 0.01
+        (256, True)
+        """
+        heights = self._heights_of("to_table", channel, replica)
+        return make_table(pieces_of(heights.detach().double().cpu().numpy(), self.basis), bits, range)
+
+    def _heights_of(self, caller: str, channel: Any, replica: Any) -> torch.Tensor:
+        """The heights of one channel, (degree + 1,)."""
         if not self.is_materialized:
-            raise ValueError(must_be("channels", "known", None, "pass channels, or call the module before to_formula"))
+            raise ValueError(must_be("channels", "known", None, f"pass channels, or call the module before {caller}"))
         check_integer("replica", replica, least=0, most=(self.replicas or 1) - 1)
         check_integer("channel", channel, least=0, most=(self.channels or self.heights.shape[-2]) - 1)
-        check_integer("digits", digits, least=1, most=17)
-        return formula(self.channel_row(channel, replica), self.basis, digits)
+        return self.channel_row(channel, replica)
 
     def extra_repr(self) -> str:
         """The options that differ from the defaults."""

@@ -19,7 +19,7 @@ import numpy
 from chebact.checks import Interval
 from chebact.node_positions import barycentric_weights, split_nodes
 
-LEFT_HEIGHT, LEFT_SLOPE, RIGHT_HEIGHT, RIGHT_SLOPE = -4, -3, -2, -1
+LEFT_SLOPE, RIGHT_SLOPE = -3, -1  # rows of the pieces
 CHEBYSHEV_POWERS = numpy.array([[1.0, 0, -1, 0], [0, 1, 0, -3], [0, 0, 2, 0], [0, 0, 0, 4]])  # T_k in column k
 SMALL_ENOUGH = 2.0**20  # a channel with numbers up to this is not scaled; see `steps_down`
 POWER_DEGREE = 3  # up to this degree power coefficients are accurate; above, the barycentric form is needed
@@ -144,11 +144,18 @@ class Basis:
         return matrix
 
     @cached_property
-    def powers(self) -> Any:
-        """The matrix from parameters to power coefficients of u, which spans the interval from -1 to 1, float64."""
-        columns = [numpy.polynomial.chebyshev.cheb2poly(row) for row in numpy.eye(self.degree + 1)]
-        rows = numpy.array([numpy.pad(column, (0, self.degree + 1 - len(column))) for column in columns])
-        return rows.T @ self.series
+    def paired_powers(self) -> Any:
+        """The matrix from parameters to m with P = sum_j (m_2j + m_2j+1 u) t^j, t = 2 u^2 - 1, float64.
+
+        u spans the interval from -1 to 1, and so does t. m has an even length: T_2j(u) = T_j(t), and T_2j+1(u) / u is
+        a sum of T_0(t) ... T_j(t). The coefficients grow half as fast with the degree as those of powers of u.
+        """
+        rows = numpy.zeros(((self.degree // 2 + 1) * 2, self.degree + 1))
+        for k in range(self.degree + 1):
+            series = 2.0 * (-1.0) ** numpy.arange(k // 2, -1, -1) if k % 2 else numpy.eye(k // 2 + 1)[-1]
+            series[0] /= 1 + k % 2
+            rows[k % 2 : k // 2 * 2 + 2 : 2, k] = numpy.polynomial.chebyshev.cheb2poly(series)
+        return rows @ self.series
 
     @cached_property
     def table(self) -> Any:

@@ -50,7 +50,7 @@ UNSUPPORTED = {
 """Tensor classes that are not supported, and what to do instead."""
 
 
-def must_be(name: str, what: str, given: Any, do: str = "") -> str:
+def must_be(name: str, what: str, value: Any, do: str = "") -> str:
     """The message for an argument that is not accepted.
 
     >>> must_be("degree", "an integer", "3")
@@ -58,115 +58,115 @@ def must_be(name: str, what: str, given: Any, do: str = "") -> str:
     >>> must_be("x", "(N, 4)", torch.zeros(2, 3).shape, "set channel_dim")
     'x must be (N, 4), got shape (2, 3); set channel_dim'
     """
-    return f"{name} must be {what}, got {describe(given)}{'; ' if do else ''}{do}"
+    return f"{name} must be {what}, got {describe(value)}{'; ' if do else ''}{do}"
 
 
-def describe(given: Any) -> str:
+def describe(value: Any) -> str:
     """A value and its type in a message; shapes, types and devices as they are printed.
 
     >>> describe(0.5), describe(torch.zeros(2, 3).shape), describe(torch.int64)
     ('0.5 (float)', 'shape (2, 3)', 'torch.int64')
     """
-    if isinstance(given, torch.Size):
-        return f"shape {tuple(given)}"
-    if isinstance(given, torch.dtype | torch.device):
-        return str(given)
-    if isinstance(given, torch.Tensor):
-        return f"a tensor of shape {tuple(given.shape)} ({type(given).__name__})"
-    return f"{_shorten(given)} ({type(given).__name__})"
+    if isinstance(value, torch.Size):
+        return f"shape {tuple(value)}"
+    if isinstance(value, torch.dtype | torch.device):
+        return str(value)
+    if isinstance(value, torch.Tensor):
+        return f"a tensor of shape {tuple(value.shape)} ({type(value).__name__})"
+    return f"{_shorten(value)} ({type(value).__name__})"
 
 
-def _shorten(given: Any) -> str:
-    if isinstance(given, int) and given.bit_length() > 200:  # Python limits the length of printed integers
-        return f"{'-' if given < 0 else ''}2^{given.bit_length() - 1} or more"
-    text = " ".join(repr(given).split())
+def _shorten(value: Any) -> str:
+    if isinstance(value, int) and value.bit_length() > 200:  # Python limits the length of printed integers
+        return f"{'-' if value < 0 else ''}2^{value.bit_length() - 1} or more"
+    text = " ".join(repr(value).split())
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def check_integer(name: str, given: Any, *, least: int, most: int | None = None) -> int:
-    """`given` as an int between `least` and `most`, or a TypeError or ValueError that names the argument."""
+def check_integer(name: str, value: Any, *, least: int, most: int | None = None) -> int:
+    """`value` as an int between `least` and `most`, or a TypeError or ValueError that names the argument."""
     try:
-        number = operator.index(given)
+        number = operator.index(value)
     except TypeError:
         number = None
-    if number is None or isinstance(given, bool):
-        raise TypeError(must_be(name, "an integer", given))
+    if number is None or isinstance(value, bool):
+        raise TypeError(must_be(name, "an integer", value))
     if number < least or (most is not None and number > most):
         limits = f"at least {least}" if most is None else f"between {least} and {most}"
         raise ValueError(must_be(name, limits, number))
     return number
 
 
-def check_choice(name: str, given: Any, choices: Iterable[str]) -> str:
-    """`given` as one of the names in `choices`, or a TypeError or ValueError that lists them."""
+def check_choice(name: str, value: Any, choices: Iterable[str]) -> str:
+    """`value` as one of the names in `choices`, or a TypeError or ValueError that lists them."""
     names = tuple(choices)
-    if not isinstance(given, str) or given not in names:
-        error = ValueError if isinstance(given, str) else TypeError
-        raise error(must_be(name, f"one of {', '.join(names)}", given))
-    return given
+    if not isinstance(value, str) or value not in names:
+        error = ValueError if isinstance(value, str) else TypeError
+        raise error(must_be(name, f"one of {', '.join(names)}", value))
+    return value
 
 
-def check_module(name: str, given: Any) -> None:
-    """A TypeError unless `given` is a torch.nn.Module."""
-    if not isinstance(given, nn.Module):
-        raise TypeError(must_be(name, "a torch.nn.Module", given))
+def check_module(name: str, value: Any) -> None:
+    """A TypeError unless `value` is a torch.nn.Module."""
+    if not isinstance(value, nn.Module):
+        raise TypeError(must_be(name, "a torch.nn.Module", value))
 
 
-def check_tensor(name: str, given: Any) -> None:
-    """A TypeError unless `given` is a dense tensor of a supported type."""
-    if not isinstance(given, torch.Tensor):
-        raise TypeError(must_be(name, "a tensor", given))
-    if given.dtype not in FLOATS:
-        raise TypeError(must_be(name, _FLOAT_NAMES, given.dtype))
-    if given.layout != torch.strided or given.is_nested:
-        kind = "a nested tensor; loop over its parts" if given.is_nested else f"layout {given.layout}; use .to_dense()"
+def check_tensor(name: str, value: Any) -> None:
+    """A TypeError unless `value` is a dense tensor of a supported type."""
+    if not isinstance(value, torch.Tensor):
+        raise TypeError(must_be(name, "a tensor", value))
+    if value.dtype not in FLOATS:
+        raise TypeError(must_be(name, _FLOAT_NAMES, value.dtype))
+    if value.layout != torch.strided or value.is_nested:
+        kind = "a nested tensor; loop over its parts" if value.is_nested else f"layout {value.layout}; use .to_dense()"
         raise TypeError(f"{name} must be a dense tensor, got {kind}")
-    kind = type(given).__name__
+    kind = type(value).__name__
     if kind in UNSUPPORTED:
         raise TypeError(f"{name} must be a plain tensor, got {kind}; {UNSUPPORTED[kind]}")
 
 
-def check_dtype(given: Any) -> None:
-    """A TypeError unless `given` is a supported type of numbers."""
-    if given not in FLOATS:
-        raise TypeError(must_be("dtype", _FLOAT_NAMES, given))
+def check_dtype(value: Any) -> None:
+    """A TypeError unless `value` is a supported type of numbers."""
+    if value not in FLOATS:
+        raise TypeError(must_be("dtype", _FLOAT_NAMES, value))
 
 
-def check_count(name: str, given: Any) -> int:
-    """`given` as a number of channels, groups or replicas."""
-    return check_integer(name, given, least=1, most=MAX_COUNT)
+def check_count(name: str, value: Any) -> int:
+    """`value` as a number of channels, groups or replicas."""
+    return check_integer(name, value, least=1, most=MAX_COUNT)
 
 
-def check_axis(given: Any) -> int:
-    """`given` as the index of an axis, from either end."""
-    if type(given) is not int:
-        raise TypeError(must_be("channel_dim", "an integer", given))
-    return given
+def check_axis(value: Any) -> int:
+    """`value` as the index of an axis, from either end."""
+    if type(value) is not int:
+        raise TypeError(must_be("channel_dim", "an integer", value))
+    return value
 
 
-def check_degree(given: Any) -> int:
-    """`given` as a degree from 1 to `MAX_DEGREE`."""
-    return check_integer("degree", given, least=1, most=MAX_DEGREE)
+def check_degree(value: Any) -> int:
+    """`value` as a degree from 1 to `MAX_DEGREE`."""
+    return check_integer("degree", value, least=1, most=MAX_DEGREE)
 
 
-def check_tails(given: Any) -> Tails:
-    """`given` as one of the kinds of tails."""
-    check_choice("tails", given, TAILS)
-    kind: Tails = given
+def check_tails(value: Any) -> Tails:
+    """`value` as one of the kinds of tails."""
+    check_choice("tails", value, TAILS)
+    kind: Tails = value
     return kind
 
 
-def check_regression_nodes(given: Any, degree: int) -> int:
-    """`given` as the number of end nodes for a regression slope."""
-    return check_integer("regression_nodes", given, least=2, most=degree + 1)
+def check_regression_nodes(value: Any, degree: int) -> int:
+    """`value` as the number of end nodes for a regression slope."""
+    return check_integer("regression_nodes", value, least=2, most=degree + 1)
 
 
-def check_interval(given: Any) -> Interval:
-    """`given` as two finite floats, the left one smaller."""
+def check_interval(value: Any) -> Interval:
+    """`value` as two finite floats, the left one smaller."""
     try:
-        left, right = given
+        left, right = value
     except (TypeError, ValueError):
-        raise TypeError(must_be("interval", "a pair of numbers (a, b) with a < b", given)) from None
+        raise TypeError(must_be("interval", "a pair of numbers (a, b) with a < b", value)) from None
     ends = (check_number("interval[0]", left), check_number("interval[1]", right))
     if not ends[0] < ends[1]:
         raise ValueError(must_be("interval", "(a, b) with a < b", ends))
@@ -175,22 +175,22 @@ def check_interval(given: Any) -> Interval:
     return ends
 
 
-def check_number(name: str, given: Any) -> float:
-    """`given` as a finite float."""
+def check_number(name: str, value: Any) -> float:
+    """`value` as a finite float."""
     try:
-        number = float(given) if hasattr(given, "__float__") and not isinstance(given, bool) else None
+        number = float(value) if hasattr(value, "__float__") and not isinstance(value, bool) else None
     except (TypeError, ValueError, RuntimeError, OverflowError):
         number = None
     if number is None:
-        raise TypeError(must_be(name, "a number", given))
+        raise TypeError(must_be(name, "a number", value))
     if not math.isfinite(number):
         raise ValueError(must_be(name, "finite", number))
     return number
 
 
-def check_not_negative(name: str, given: Any) -> float:
-    """`given` as a finite float that is zero or more."""
-    number = check_number(name, given)
+def check_not_negative(name: str, value: Any) -> float:
+    """`value` as a finite float that is zero or more."""
+    number = check_number(name, value)
     if number < 0:
         raise ValueError(must_be(name, "zero or more", number))
     return number

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, Literal
 
@@ -28,7 +29,7 @@ from chebact.checks import (
 from chebact.compiled import in_plain_torch
 from chebact.kernels import evaluate as run_kernel
 from chebact.kernels.fast_path import find_plan
-from chebact.torch_modes import OWN_TYPES, Mode, find_mode, in_forward_mode, transforms_active
+from chebact.torch_modes import OWN_TYPES, Mode, find_mode, in_forward_mode, is_exporting, transforms_active
 from chebact.watchers import notify, watched
 
 __all__ = ["chebyshev_lagrange", "weighted_chebyshev"]
@@ -123,10 +124,12 @@ def apply_basis(
     *,
     inplace: bool = False,
     owner: nn.Module | None = None,
+    short: Callable[[torch.Tensor], torch.Tensor] | None = None,
 ) -> torch.Tensor:
     """sum_j heights_j phi_j(x), after all checks; `channel_dim` counts the axes of one replica.
 
-    `owner` is the calling module, for watchers of its inputs.
+    `owner` is the calling module, for watchers of its inputs; `short` is the same function in fewer operations, for
+    graphs that leave torch.
     """
     mode = find_mode(x, heights)
     cached = None
@@ -139,6 +142,8 @@ def apply_basis(
         axis = check_call(x, heights, basis, channel_dim, name)
         replicated = heights.dim() == 3
     assert axis is not None
+    if short is not None and (mode is _FORMULA or (mode is _GRAPH and is_exporting())):
+        return short(x)
     if mode is _GRAPH:
         kind = basis.tails if basis.parameters == "values" else "chebyshev"
         return _in_graph(x, heights, kind, basis.regression_nodes, basis.interval, axis)

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from chebact.networks import ResidualMLP
-from chebact.training import Sgd, cross_entropy, huber_error, squared_error, train_replicas_
+from chebact.training import Sgd, cross_entropy, huber_error, scaled_huber_error, squared_error, train_replicas_
 from chebact.training.replicas import absolute_error
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -31,7 +31,7 @@ def trained(x, y, trainer, outputs=1, **options):
 
 
 @TRAINERS
-@pytest.mark.parametrize("loss", [absolute_error, squared_error, huber_error, cross_entropy])
+@pytest.mark.parametrize("loss", [absolute_error, squared_error, huber_error, scaled_huber_error, cross_entropy])
 def test_whole_weights_are_repeated_points(trainer, loss):
     x, y = data()
     outputs = 1

@@ -7,6 +7,7 @@ instead, and `logging` gets one warning.
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from typing import cast
 
 import torch
@@ -57,10 +58,8 @@ def evaluate(
             clear_plans()
         else:
             return out
-    if threads.is_forked():
-        with threads.torch_on_one_thread():
-            return _evaluate(x, values, basis, channel_dim, replicated, inplace)
-    return _evaluate(x, values, basis, channel_dim, replicated, inplace)
+    with _one_thread_after_fork():
+        return _evaluate(x, values, basis, channel_dim, replicated, inplace)
 
 
 def _evaluate(
@@ -100,10 +99,8 @@ def gradients(
             pass
         except Exception:
             clear_plans()
-    if threads.is_forked():
-        with threads.torch_on_one_thread():
-            return _gradients(x, grad, values, basis, channel_dim, replicated)
-    return _gradients(x, grad, values, basis, channel_dim, replicated)
+    with _one_thread_after_fork():
+        return _gradients(x, grad, values, basis, channel_dim, replicated)
 
 
 def _gradients(
@@ -123,6 +120,11 @@ def _gradients(
     except Exception as error:
         for_values = _fall_back(kernel, basis, error).gradients(dense, grad, rows, basis, layout.sizes, out)
     return out if dense is x else _like(x, out), for_values.to(values.dtype)
+
+
+def _one_thread_after_fork() -> AbstractContextManager[None]:
+    """Limit torch to one thread in a forked child, which does not have the threads of its parent."""
+    return threads.torch_on_one_thread() if threads.is_forked() else nullcontext()
 
 
 def _rows(values: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:

@@ -69,8 +69,8 @@ def differentiable(x: torch.Tensor, values: torch.Tensor, basis: Basis) -> torch
 
 def _by_powers(x: torch.Tensor, table: torch.Tensor, basis: Basis, through: bool) -> torch.Tensor:
     k, numbers = basis.constants(numpy_type(x.dtype)), list(table.to(x.dtype).unbind(-1))
-    held = x.clamp(k.left, k.right) if basis.has_tails else x
-    inside = _horner(_position(held, k), numbers[:4])
+    clamped = x.clamp(k.left, k.right) if basis.has_tails else x
+    inside = _horner(_position(clamped, k), numbers[:4])
     if basis.is_exact_at_nodes:
         inside = _at_nodes(inside, x, k.between, numbers[8:], through)
     if basis.has_tails:
@@ -114,8 +114,8 @@ def plain_gradients(
     x: torch.Tensor, grad: torch.Tensor, values: torch.Tensor, basis: Basis, axis: int, replicated: bool
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """The gradients of x and of the values, without in-place operations, for x of any shape."""
-    kept = ({0} if replicated else set()) | ({axis} if values.shape[-2] != 1 else set())
-    summed = [dim for dim in range(x.dim()) if dim not in kept]
+    remaining = ({0} if replicated else set()) | ({axis} if values.shape[-2] != 1 else set())
+    summed = [dim for dim in range(x.dim()) if dim not in remaining]
     sums = torch.stack([_summed(widened(share), summed) for share in _shares(x, grad, basis)], dim=-1)
     for_values = (sums @ matrix_on(basis.table, x.device)).reshape(values.shape).to(values.dtype)
     return grad * plain(x, broadcast(x, values, axis, replicated), basis.derivative()), for_values
@@ -129,8 +129,8 @@ def _summed(share: torch.Tensor, dims: list[int]) -> torch.Tensor:
         shape = [1 if dim in dims else size for dim, size in enumerate(share.shape)]
         share = share.flatten()
         while share.numel() > RUN:
-            whole = share.numel() // RUN * RUN
-            share = torch.cat([share[:whole].view(-1, RUN).sum(1), share[whole:].sum().view(1)])
+            full = share.numel() // RUN * RUN
+            share = torch.cat([share[:full].view(-1, RUN).sum(1), share[full:].sum().view(1)])
         share = share.sum().view(shape)
     return share.sum(dim=dims)
 
@@ -221,15 +221,15 @@ def _quotient(x: torch.Tensor, j: int, k: Constants) -> torch.Tensor:
 
 
 def _at_nodes(
-    value: torch.Tensor, x: torch.Tensor, places: tuple[float, ...], heights: Numbers, through: bool = False
+    value: torch.Tensor, x: torch.Tensor, positions: tuple[float, ...], heights: Numbers, through: bool = False
 ) -> torch.Tensor:
-    for place, height in zip(places, heights, strict=True):
-        if math.isnan(place):
+    for position, height in zip(positions, heights, strict=True):
+        if math.isnan(position):
             continue
         if through:
-            value = value + torch.where(x == place, height - value, torch.zeros_like(value)).detach()
+            value = value + torch.where(x == position, height - value, torch.zeros_like(value)).detach()
         else:
-            value = torch.where(x == place, height, value)
+            value = torch.where(x == position, height, value)
     return value
 
 
@@ -238,9 +238,9 @@ def _growing(x: torch.Tensor, k: Constants, degree: int) -> Iterator[torch.Tenso
     t = ((x - k.middle_high) - k.middle_low) / k.half
     size, sign = t.abs().clamp(1.0, k.most), torch.where(t < 0, -1.0, 1.0).to(x.dtype)
     value, step = torch.ones_like(x), size - 1
-    turned = torch.ones_like(x)
+    signs = torch.ones_like(x)
     for _ in range(degree + 1):
-        yield value * turned
+        yield value * signs
         value = (value + step).clamp(max=k.most)
         step = (step + 2 * (size - 1) * value).clamp(max=k.most)
-        turned = turned * sign
+        signs = signs * sign

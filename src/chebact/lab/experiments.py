@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-__all__ = ["EXPERIMENTS", "MEASURED", "Experiment", "Measured", "load"]
+__all__ = ["EXPERIMENTS", "MEASURED", "Experiment", "load"]
 
 
 @dataclass(frozen=True)
@@ -39,14 +39,6 @@ class Experiment:
         return f"{self.package}.{self.name}.section:sections"
 
 
-@dataclass(frozen=True)
-class Measured:
-    """A part of the page of all experiments that is no experiment."""
-
-    title: str
-    sections: str
-
-
 ROWS = (
     Experiment(
         "synthetic",
@@ -74,7 +66,8 @@ ROWS = (
     ),
 )
 EXPERIMENTS: dict[str, Experiment] = {row.name: row for row in ROWS}
-MEASURED = Measured("What it costs", "chebact.lab.bench.section:sections")
+MEASURED = {"What it costs": "chebact.lab.bench.section:sections"}
+"""Sections of the page of all experiments that are of no experiment, by title."""
 
 
 def load(target: str) -> Any:

@@ -16,21 +16,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 
 from chebact.lab import LabError
 
-__all__ = [
-    "COUNT",
-    "FLAG",
-    "NUMBER",
-    "SECONDS",
-    "TEXT",
-    "TEXTS",
-    "Kind",
-    "Maybe",
-    "between",
-    "one_of",
-    "read_as",
-    "sized",
-    "unlike",
-]
+__all__ = ["OBJECT", "SECONDS", "TEXT", "Kind", "between", "check_kind", "one_of", "read_as"]
 
 LONGEST = 10_000  # characters of a text
 LARGEST = 1e300  # of a number: drawings and tables compute with them
@@ -44,28 +30,9 @@ class Kind:
     fits: Callable[[Any], bool]
 
 
-@dataclass(frozen=True)
-class Maybe:
-    """A form, or null."""
-
-    form: Any
-
-
-@dataclass(frozen=True)
-class sized:
-    """A list of so many entries of a form."""
-
-    form: Any
-    count: int
-
-
 NUMBER = Kind("a finite number", lambda value: type(value) in (int, float) and abs(value) < LARGEST)
 COUNT = Kind("an integer from 0 to 2**53", lambda value: type(value) is int and 0 <= value <= 2**53)
 TEXT = Kind("text", lambda value: type(value) is str and len(value) <= LONGEST)
-TEXTS = Kind(
-    "an object of texts",
-    lambda value: type(value) is dict and all(each is None or TEXT.fits(each) for each in value.values()),
-)
 SECONDS = Kind("a number of seconds, or lists of them", lambda value: is_time(value))
 FLAG = Kind("true or false", lambda value: type(value) is bool)
 OBJECT = Kind("an object", lambda value: type(value) is dict)
@@ -162,39 +129,6 @@ def type_hints(form: Any) -> dict[str, Any]:
 def required_names(form: Any) -> frozenset[str]:
     """The names that an object must have."""
     return frozenset(field.name for field in fields(form) if not field.metadata.get("added"))
-
-
-def unlike(value: Any, form: Any, where: str) -> str | None:
-    """Where and how a value differs from a form; None where it does not.
-
-    >>> unlike({"rmse": ["x"]}, {"rmse": [NUMBER], "note?": TEXT}, "results")
-    "results.rmse[0] must be a finite number, got 'x'"
-    """
-    if isinstance(form, Maybe):
-        return None if value is None else unlike(value, form.form, where)
-    if isinstance(form, Kind):
-        return None if form.fits(value) else f"{where} must be {form.words}, got {shorten(value)}"
-    if isinstance(form, Mapping):
-        return unlike_object(value, form, where)
-    count = form.count if isinstance(form, sized) else None
-    inner = form.form if isinstance(form, sized) else form[0]
-    if type(value) is not list or count not in (None, len(value)):
-        return f"{where} must be a list{'' if count is None else f' of {count}'}, got {shorten(value)}"
-    found = (unlike(each, inner, f"{where}[{place}]") for place, each in enumerate(value))
-    return next((reason for reason in found if reason is not None), None)
-
-
-def unlike_object(value: Any, form: Mapping[str, Any], where: str) -> str | None:
-    if type(value) is not dict:
-        return f"{where} must be an object, got {shorten(value)}"
-    for name, inner in form.items():
-        plain = name.removesuffix("?")
-        if plain not in value:
-            if plain == name:
-                return f"{where}.{plain} is missing"
-        elif (reason := unlike(value[plain], inner, f"{where}.{plain}")) is not None:
-            return reason
-    return None
 
 
 def shorten(value: Any) -> str:

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 __all__ = [
     "AllRecords",
     "Flat",
+    "Integer",
     "Records",
     "Several",
-    "Whole",
     "about",
     "as_default",
     "as_typed",
@@ -47,7 +47,7 @@ Several = Parameter(consume_multiple=True, negative=())
 Flat = Parameter(name="*")  # the fields of a dataclass are options of the command itself
 
 
-def whole_number(kind: Any, tokens: Sequence[Token]) -> int:
+def read_integer(kind: Any, tokens: Sequence[Token]) -> int:
     """The number that was typed; cyclopts itself would round 1.5 to 2."""
     word = tokens[0].value
     try:
@@ -57,7 +57,7 @@ def whole_number(kind: Any, tokens: Sequence[Token]) -> int:
         raise ValueError(f"it must be an integer, got {shown}") from None
 
 
-Whole = Annotated[int, Parameter(converter=whole_number)]
+Integer = Annotated[int, Parameter(converter=read_integer)]
 
 
 def about(sentence: str, name: str | None = None) -> Parameter:

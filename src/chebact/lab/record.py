@@ -8,8 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
-from chebact.lab import LabError
-from chebact.lab.forms import OBJECT, SECONDS, TEXT, check_kind, unlike
+from chebact.lab.forms import OBJECT, SECONDS, TEXT, check_kind
 from chebact.lab.spec import added
 
 __all__ = ["Environment", "Run", "TypedRecord", "record_class"]
@@ -59,9 +58,8 @@ class TypedRecord:
 
     @property
     def trainings(self) -> int:
-        """How many models were trained for it: one per seed, where there are seeds."""
-        seeds = self.results.get("seeds") if isinstance(self.results, dict) else None
-        return len(seeds) if isinstance(seeds, list) else 1
+        """How many models were trained for it."""
+        return 1
 
 
 def record_class(experiment: str) -> type[TypedRecord]:
@@ -73,13 +71,3 @@ def record_class(experiment: str) -> type[TypedRecord]:
     records = import_module(f"chebact.lab.{subject}.record").RECORDS if known else {}
     found: type[TypedRecord] = records.get(experiment, TypedRecord)
     return found
-
-
-def check_old_form(record: TypedRecord, parts: Mapping[str, Any]) -> None:
-    """A LabError for a record of an experiment that states its form in a file `form`, as images does."""
-    subject = record.experiment.partition("-")[0]
-    if subject.isidentifier() and (Path(__file__).parent / subject / "form.py").is_file():
-        module = import_module(f"chebact.lab.{subject}.form")
-        reason = unlike(parts, module.FORMS[record.experiment], "the record") or module.why_not(parts)
-        if reason is not None:
-            raise LabError(reason)

@@ -7,7 +7,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, field, fields
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -27,11 +27,9 @@ __all__ = [
     "differences",
     "key",
     "parts_of",
-    "rebuilt",
     "stream",
 ]
 
-Built = TypeVar("Built", bound="DataclassInstance")
 MOST = {"degree": MAX_DEGREE, "width": 10_000, "seeds": 10_000, "folds": 10_000, "workers": 10_000, "processes": 10_000}
 
 
@@ -52,11 +50,6 @@ def as_plain(spec: DataclassInstance) -> dict[str, Any]:
     values = {name: value for name, value in asdict(spec).items() if name not in left_out}
     plain: dict[str, Any] = json.loads(canonical(values))
     return plain
-
-
-def rebuilt(kind: type[Built], plain: Mapping[str, Any]) -> Built:
-    """The spec whose JSON this is: `as_plain(rebuilt(kind, plain))` is `plain` again."""
-    return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in plain.items()})
 
 
 def parts_of(spec: DataclassInstance, kind: type[DataclassInstance]) -> dict[str, Any]:

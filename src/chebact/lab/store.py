@@ -13,7 +13,7 @@ from typing import Any
 from chebact.files import write_atomic
 from chebact.lab import LabError
 from chebact.lab.forms import read_as, shorten
-from chebact.lab.record import check_old_form, record_class
+from chebact.lab.record import record_class
 from chebact.lab.spec import canonical, differences
 
 __all__ = ["Record", "holds", "read_record", "records_under", "write_record"]
@@ -45,9 +45,7 @@ class Record:
     def typed(self) -> Any:
         """The record as the class of its experiment (see `chebact.lab.record`); a LabError says what does not fit."""
         parts = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        found = read_as(record_class(self.experiment), parts, "the record")
-        check_old_form(found, parts)
-        return found
+        return read_as(record_class(self.experiment), parts, "the record")
 
     def text(self) -> str:
         """The file's text: one line per part, so that a difference between two records shows its part."""

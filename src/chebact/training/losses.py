@@ -4,11 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import torch
 from torch import Tensor, nn
 
 from chebact.checks import check_number
 
-__all__ = ["Loss", "absolute_error", "cross_entropy", "huber_error", "per_point", "squared_error"]
+__all__ = [
+    "Loss",
+    "absolute_error",
+    "cross_entropy",
+    "huber_error",
+    "per_point",
+    "scaled_huber_error",
+    "squared_error",
+    "takes_weights",
+]
 
 Loss = Callable[[Tensor, Tensor], Tensor]
 
@@ -30,6 +40,32 @@ def huber_error(prediction: Tensor, target: Tensor, delta: float = 1.0) -> Tenso
     """
     each = nn.functional.huber_loss(prediction, target, reduction="none", delta=check_number("delta", delta))
     return each.mean(dim=2)
+
+
+def scaled_huber_error(
+    prediction: Tensor, target: Tensor, multiple: float = 2.5, weights: Tensor | None = None
+) -> Tensor:
+    """Huber's loss of each point with a threshold that falls with the error: `multiple` times the mean distance of the
+    batch, in the unit of the target: (replica, batch, outputs) twice -> (replica, batch), the mean over the outputs.
+
+    The gradient is that of the absolute error for far points, so it is bounded, and goes to zero with the distance for
+    near ones, so Gaussian noise is averaged as the squared error does; both at any scale of the target. The threshold
+    counts as a constant. `weights` (replica, batch), which add up to one, are those of the mean distance.
+
+    >>> scaled_huber_error(torch.tensor([[[0.0], [4.0]]]), torch.tensor([[[1.0], [1.0]]]), multiple=1.0)
+    tensor([[0.2500, 2.0000]])
+    """
+    far = (prediction - target).abs()
+    means = far.detach().mean(dim=2, keepdim=True)
+    mean = means.mean(dim=1, keepdim=True) if weights is None else (weights.unsqueeze(2) * means).sum(1, keepdim=True)
+    bend = check_number("multiple", multiple) * mean
+    near = far < bend
+    return torch.where(near, far.square() / (2 * bend.where(bend > 0, 1)), far - bend / 2).mean(dim=2)
+
+
+def takes_weights(loss: Loss) -> bool:
+    """Whether a loss must know the weights of the points of a batch."""
+    return getattr(loss, "func", loss) is scaled_huber_error
 
 
 def cross_entropy(prediction: Tensor, target: Tensor) -> Tensor:

@@ -24,7 +24,16 @@ from chebact.curvature import curvature_penalty
 from chebact.recording import evaluation_mode
 from chebact.training import fused
 from chebact.training.independence import check_network, check_optimizer, make_generators
-from chebact.training.losses import Loss, absolute_error, cross_entropy, huber_error, per_point, squared_error
+from chebact.training.losses import (
+    Loss,
+    absolute_error,
+    cross_entropy,
+    huber_error,
+    per_point,
+    scaled_huber_error,
+    squared_error,
+    takes_weights,
+)
 from chebact.training.memory import frozen_garbage
 from chebact.training.optimizers import AdamW, OptimizerFactory, Sgd, make_optimizer, paper_sgd
 from chebact.training.ragged import Batch, check_points, check_weights, freeze_replicas, ragged_batches
@@ -39,6 +48,7 @@ __all__ = [
     "huber_error",
     "paper_sgd",
     "predict_replicas",
+    "scaled_huber_error",
     "squared_error",
     "train_replicas_",
 ]
@@ -183,7 +193,8 @@ def train_epoch_(
     total, points = torch.zeros(()), torch.zeros(())
     for batch in batches:
         optimizer.zero_grad()
-        losses = per_replica_losses(loss(network(batch.x), batch.y), batch)
+        known = {"weights": batch.weights} if takes_weights(loss) else {}
+        losses = per_replica_losses(loss(network(batch.x), batch.y, **known), batch)
         penalty = curvature * curvature_penalty(network).sum() if curvature else 0.0
         torch.autograd.backward(losses.sum() + penalty)
         with freeze_replicas(network, optimizer, batch.idle):

@@ -97,7 +97,7 @@ def test_a_download_that_breaks_off_goes_on(serve, tmp_path):
 def test_the_next_run_goes_on_where_the_last_one_ended(serve, tmp_path):
     server = serve({"f.gz": CONTENT})
     server.cuts = [300_000, 0, 0]
-    with pytest.raises(DataError, match="cannot be had"):
+    with pytest.raises(DataError, match="cannot be downloaded"):
         download([server.address + "f.gz"], DIGEST, tmp_path / "f.gz", quiet)
     assert not (tmp_path / "f.gz").exists()
     download([server.address + "f.gz"], DIGEST, tmp_path / "f.gz", quiet)
@@ -138,7 +138,7 @@ def test_a_wrong_part_of_an_earlier_run_costs_one_more_try(serve, tmp_path):
 
 def test_an_address_that_cannot_be_asked_is_not_called_a_liar(tmp_path, monkeypatch):
     monkeypatch.setenv("HTTP_PROXY", "http://:bad:")
-    with pytest.raises(DataError, match="cannot be had"):
+    with pytest.raises(DataError, match="cannot be downloaded"):
         download(["http://192.0.2.1/f.gz"], DIGEST, tmp_path / "f.gz", quiet)
 
 

@@ -131,7 +131,7 @@ def test_a_damaged_checkpoint_stops_the_run_and_the_one_before_takes_over(tmp_pa
         (["--subset", "1438"], "subset must be at most 1437, the training images of digits, got 1438"),
         (["--where"], "where must name one convolution at least"),
         (["--learning-rate", "nan"], "learning_rate must be a finite number"),
-        (["--where", "1"], "where must name convolutions from 2 to 13; got 1"),
+        (["--where", "1"], "where must name convolutions from 2 to 13, got 1"),
         (["--device", "abacus"], "unknown device 'abacus': choose from cpu, cuda"),
         (
             ["--dataset", "mnist", "--data", "nowhere"],

@@ -56,7 +56,15 @@ def test_a_state_dict_tells_tails_regression_nodes_and_interval(tmp_path, tails)
 
 
 @pytest.mark.parametrize(
-    "extra", [[-1, 1, 3, 2], [-1, 1, 0.5, 2], [-1, 1, 0, 1], [-1, 1, 0, 9], [1, -1, 0, 2], [-1, float("nan"), 0, 2]]
+    "extra",
+    [
+        [-1, 1, len(TAIL_ROWS), 2],
+        [-1, 1, 0.5, 2],
+        [-1, 1, 0, 1],
+        [-1, 1, 0, 9],
+        [1, -1, 0, 2],
+        [-1, float("nan"), 0, 2],
+    ],
 )
 def test_a_state_whose_options_are_impossible_is_refused_in_a_sentence(tmp_path, extra):
     state = {"a.heights": torch.ones(2, 4), "a._extra_state": torch.tensor(extra, dtype=torch.float64)}

@@ -8,7 +8,7 @@ from torch.optim.lr_scheduler import CosineAnnealingLR, OneCycleLR
 
 from chebact import ChebyshevLagrange, curvature_penalty
 from chebact.networks import ARCHITECTURES, ResidualMLP
-from chebact.training import AdamW, Sgd, cross_entropy, train_replicas_
+from chebact.training import AdamW, Sgd, cross_entropy, scaled_huber_error, train_replicas_
 from chebact.training.replicas import absolute_error, constant_rate, huber_error, paper_sgd, squared_error
 
 POINTS = 100  # of batches of 32: the last one has 4
@@ -134,7 +134,7 @@ def test_every_batch_size_agrees_with_torch(batch_size):
 
 
 @pytest.mark.parametrize(
-    "loss", [absolute_error, squared_error, huber_error, partial(huber_error, delta=0.1)], ids=named
+    "loss", [absolute_error, squared_error, huber_error, partial(huber_error, delta=0.1), scaled_huber_error], ids=named
 )
 @pytest.mark.parametrize("outputs", [1, 3])
 def test_every_loss_of_a_distance_agrees_with_torch(loss, outputs):

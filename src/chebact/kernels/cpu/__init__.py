@@ -28,6 +28,7 @@ TASK = 32_768  # elements a task; a constant, so that the cut does not depend on
 MOST_BLOCKS = 32  # of the outer axis: bounds the memory and the time of the last sum
 NO_MEMORY = "a tensor came that has no memory of its own"
 WIDE_DEGREE = 16  # up to here powers in float64 are as good as exact in float32
+SHORT_DEGREE = 5  # up to here powers in float32 are good to a few units
 SERIAL_BELOW = 12_000  # elements at degree 3; below, starting a team costs more than it saves
 
 
@@ -134,7 +135,7 @@ class Plan:
             raise NoMemoryError(NO_MEMORY)
         call[b.NUMBERS] = block[b.NUMBERS] = numbers
         block[b.CHANNELS], block[b.DEGREE] = self._rows, basis.degree
-        block[b.INNER] = not wide and basis.order == 0 and basis.parameters == "values"
+        block[b.INNER] = self._form == "nodes" and basis.order == 0 and basis.parameters == "values"
         self._tables.run(block.buffer_info()[0], 1)
         return table
 
@@ -180,7 +181,10 @@ def form_of(basis: Basis, dtype: torch.dtype) -> str:
     """How a polynomial is evaluated: see cubic.py, wide_formula.py and barycentric_formula.py."""
     if basis.by_powers:
         return "cubic"
-    return "wide" if basis.degree <= WIDE_DEGREE and dtype == torch.float32 else "nodes"
+    if basis.degree > WIDE_DEGREE or dtype != torch.float32:
+        return "nodes"
+    is_short = basis.degree <= SHORT_DEGREE and basis.interval == (-1.0, 1.0)
+    return "short" if is_short and basis.has_tails and basis.order == 0 else "wide"
 
 
 def _choices(basis: Basis, dtype: torch.dtype, form: str) -> tuple[bool, bool, bool, bool]:
@@ -188,7 +192,7 @@ def _choices(basis: Basis, dtype: torch.dtype, form: str) -> tuple[bool, bool, b
     row, kind = TAIL_ROWS[basis.tails], _numpy_type(dtype)
     if form == "nodes":
         return False, basis.has_tails, False, False
-    exact = basis.ends_are_exact(kind) if form == "cubic" else basis.interval == tuple(map(kind, basis.interval))
+    exact = basis.ends_are_exact(kind) if form == "cubic" else all(float(kind(end)) == end for end in basis.interval)
     joined = not basis.has_tails or (row.joined and basis.order == 0 and exact)
     return basis.interval == (-1.0, 1.0), basis.has_tails, joined, joined and row.smooth
 
@@ -207,7 +211,7 @@ def _sums(basis: Basis, form: str) -> Any:
     """The matrix above degree 3 from parameters to what running sums belong to."""
     if form == "nodes":
         return numpy.ascontiguousarray(basis.table)
-    return numpy.vstack([_even_powers(basis), basis.pieces[basis.degree + 1 :]])
+    return numpy.vstack([basis.paired_powers, basis.pieces[basis.degree + 1 :]])
 
 
 def _numbers(basis: Basis, form: str) -> Any:
@@ -215,18 +219,13 @@ def _numbers(basis: Basis, form: str) -> Any:
     if form == "nodes":
         return basis.table
     lines = basis.pieces[basis.degree + 1 :] if basis.has_tails else numpy.zeros((4, basis.degree + 1))
-    return numpy.vstack([_even_powers(basis), lines, basis.pieces[: basis.degree + 1]])
-
-
-def _even_powers(basis: Basis) -> Any:
-    """The power coefficients, and a zero where their number would be odd."""
-    return numpy.pad(basis.powers, ((0, 1 - basis.degree % 2), (0, 0)))
+    return numpy.vstack([basis.paired_powers, lines, basis.pieces[: basis.degree + 1]])
 
 
 @lru_cache(maxsize=256)
 def _constants(basis: Basis, dtype: torch.dtype, form: str) -> torch.Tensor:
     kind = _numpy_type(dtype)
-    if form != "wide":
+    if form in ("cubic", "nodes"):
         return torch.from_numpy(numpy.array(basis.fused_constants(kind), kind))
     k, degree = basis.constants(kind), basis.degree
     places = k.high[: degree // 2 + 1] if basis.interval == (-1.0, 1.0) else k.high
@@ -252,7 +251,7 @@ def _padded_matrix(basis: Basis, form: str) -> tuple[torch.Tensor, int]:
     numbers, terms = matrix.shape
     rows = numpy.zeros((terms, -(-numbers // 8) * 8))
     rows[:, :numbers] = matrix.T
-    return torch.from_numpy(rows), numbers + (form == "nodes")
+    return torch.from_numpy(rows), numbers + (form != "wide")
 
 
 def _numpy_type(dtype: torch.dtype) -> type:

@@ -45,13 +45,13 @@ def header(k):
 
 
 @jit
-def run_values(x, out, i, gap, pairs, k, more, table, at, step, terms, wide, plain, lined, joined):
-    """The pieces at pairs of vectors of the same channels: the vectors are `gap` apart from i on."""
+def run_values(x, out, start, gap, pairs, k, more, table, at, step, terms, wide, short, plain, lined, joined):
+    """The pieces at pairs of vectors of the same channels: the vectors are `gap` apart from `start` on."""
     if wide is not None:
-        wide_values(x, out, i, gap, pairs, k, more, table, at, step, terms, plain, lined, joined)
+        wide_values(x, out, start, gap, pairs, k, more, table, at, step, terms, short, plain, lined, joined)
     else:
         form = k, header(k), terms, lined
-        for i in range(i, i + 2 * gap * pairs, 2 * gap):
+        for i in range(start, start + 2 * gap * pairs, 2 * gap):
             v, w = values_of(load(x, i), load(x, i + gap), form, table, at, step)
             store(out, i, v)
             store(out, i + gap, w)
@@ -59,14 +59,16 @@ def run_values(x, out, i, gap, pairs, k, more, table, at, step, terms, wide, pla
 
 @jit
 def run_slopes(
-    x, g, out, i, gap, pairs, k, more, table, at, step, terms, acc, room, wide, plain, lined, joined, smooth
+    x, g, out, start, gap, pairs, k, more, table, at, step, terms, acc, room, wide, short, plain, lined, joined, smooth
 ):
     """The derivative times g at pairs of vectors; their shares are added to acc."""
     if wide is not None:
-        wide_slopes(x, g, out, i, gap, pairs, k, more, table, at, step, terms, acc, plain, lined, joined, smooth)
+        wide_slopes(
+            x, g, out, start, gap, pairs, k, more, table, at, step, terms, acc, short, plain, lined, joined, smooth
+        )
     else:
         form = k, header(k), terms, lined
-        for i in range(i, i + 2 * gap * pairs, 2 * gap):
+        for i in range(start, start + 2 * gap * pairs, 2 * gap):
             v, w, h, f = load(x, i), load(x, i + gap), load(g, i), load(g, i + gap)
             v, w = slopes_and_sums(v, w, h, f, form, table, at, step, room, acc)
             store(out, i, v)
@@ -83,8 +85,8 @@ def in_columns(columns, table, first, count, repeat, numbers):
             for _ in range(repeat):
                 store(columns, at, load_one(table, c * numbers + k))
                 at += 1
-        for at in range(at, (k + 1) * step):
-            store(columns, at, load_one(columns, at - 1))
+        for i in range(at, (k + 1) * step):
+            store(columns, i, load_one(columns, i - 1))
 
 
 @jit
@@ -135,19 +137,22 @@ def flush(partial, first, acc, length, repeat, sums):
 
 
 def programs(
-    dtype: Any, lanes: int, edition: int, wide: bool, plain: bool, lined: bool, joined: bool, smooth: bool
+    dtype: Any, lanes: int, edition: int, form: str, plain: bool, lined: bool, joined: bool, smooth: bool
 ) -> dict[str, Any]:
-    """The C functions for one type and width of vectors; `wide`: by powers in float64. See `cubic.programs`."""
+    """The C functions for one type, width of vectors and form (see `form_of`). For the rest see `cubic.programs`."""
     numpy_type = numpy.float32 if dtype is float32 else numpy.float64
     limits = (float(numpy.finfo(numpy_type).max), SMALL_ENOUGH, *steps_down(numpy_type))
-    inside = float64 if wide else dtype  # the type that tables, constants and running sums are in
-    wide, plain, lined, joined, smooth = (  # type: ignore[assignment]
-        choice or None for choice in (wide, plain, lined, joined, smooth)
+    inside = float64 if form == "wide" else dtype  # the type that tables and running sums are in
+    with_factor = form != "wide"  # the last number of a table
+    run = 2**40 if form == "wide" else RUN  # terms that a lane adds up in it
+    wide, short, plain, lined, joined, smooth = (  # type: ignore[assignment]
+        choice or None for choice in (form != "nodes", form == "short", plain, lined, joined, smooth)
     )
 
     def forward(address: Any) -> None:
         edition  # noqa: B018  # a mention makes it part of the key that the compiled code is kept under
         zero, block = dtype(0), carray(pointer(address, int64), b.LENGTH)
+        none, one, width = int64(0), int64(1), int64(lanes)  # literals would be compiled for each alone
         x, out = wide_pointer(block[b.X], dtype, lanes), wide_pointer(block[b.OUT], dtype, lanes)
         table, k = wide_pointer(block[b.TABLE], inside, lanes), wide_pointer(block[b.CONSTANTS], dtype, lanes)
         more = wide_pointer(block[b.SLOPES], float64, lanes)
@@ -166,14 +171,17 @@ def programs(
                     for c in range(c0, c1):
                         i = ((r * block[b.OUTER] + o) * channels + c) * inner + i0
                         at = (r * channels + c) * numbers
-                        run_values(x, out, i, lanes, pairs, k, more, table, at, None, terms, wide, plain, lined, joined)
+                        run_values(
+                            x, out, i, width, pairs, k, more, table, at, None, terms, wide, short, plain, lined, joined
+                        )
                         if rest:
                             i, near = i + 2 * lanes * pairs, min(rest, lanes)
-                            copy_pair(room, 0, x, i, lanes, near, rest - near, zero)
+                            copy_pair(room, none, x, i, width, near, rest - near, zero)
                             run_values(
-                                room, room, 0, lanes, 1, k, more, table, at, None, terms, wide, plain, lined, joined
-                            )
-                            put_pair(out, i, lanes, room, near, rest - near)
+                                room, room, none, width, one, k, more, table, at, None, terms, wide, short, plain,
+                                lined, joined,
+                            )  # fmt: skip
+                            put_pair(out, i, width, room, near, rest - near)
             else:
                 length, gap = (c1 - c0) * inner, channels * inner
                 step = padded(x, length)
@@ -187,13 +195,16 @@ def programs(
                         i = ((r * block[b.OUTER] + begin) * channels + c0) * inner + at
                         count = min(lanes, length - at)
                         pairs = (end - begin) // 2 if count == lanes else 0
-                        run_values(x, out, i, gap, pairs, k, more, columns, at, step, terms, wide, plain, lined, joined)
+                        run_values(
+                            x, out, i, gap, pairs, k, more, columns, at, step, terms, wide, short, plain, lined, joined
+                        )
                         for o in range(begin + 2 * pairs, end, 2):
                             i, far = ((r * block[b.OUTER] + o) * channels + c0) * inner + at, count * (o + 1 < end)
-                            copy_pair(room, 0, x, i, gap, count, far, zero)
+                            copy_pair(room, none, x, i, gap, count, far, zero)
                             run_values(
-                                room, room, 0, lanes, 1, k, more, columns, at, step, terms, wide, plain, lined, joined
-                            )
+                                room, room, none, width, one, k, more, columns, at, step, terms, wide, short, plain,
+                                lined, joined,
+                            )  # fmt: skip
                             put_pair(out, i, gap, room, count, far)
                 keep_alive(columns_array)
         keep_alive(room_array)
@@ -201,6 +212,7 @@ def programs(
     def backward(address: Any) -> None:
         edition  # noqa: B018  # a mention makes it part of the key that the compiled code is kept under
         zero, block = dtype(0), carray(pointer(address, int64), b.LENGTH)
+        none, one, width = int64(0), int64(1), int64(lanes)  # literals would be compiled for each alone
         x, g = wide_pointer(block[b.X], dtype, lanes), wide_pointer(block[b.GRAD], dtype, lanes)
         out, partial = wide_pointer(block[b.OUT], dtype, lanes), pointer(block[b.PARTIAL], float64)
         table, k = wide_pointer(block[b.TABLE], inside, lanes), wide_pointer(block[b.CONSTANTS], dtype, lanes)
@@ -225,33 +237,35 @@ def programs(
                 store(partial, first * sums + n, 0.0)
             if by_rows:
                 for c in range(c0, c1):
+                    at, summed = (r * channels + c) * numbers, 0
                     for o in range(o0, o1):
                         row = ((r * block[b.OUTER] + o) * channels + c) * inner
-                        at = (r * channels + c) * numbers
-                        for i in range(row + i0, row + i1, RUN * lanes):
-                            count = min(row + i1 - i, RUN * lanes)
+                        for i in range(row + i0, row + i1, run * lanes):
+                            count = min(row + i1 - i, run * lanes)
                             pairs, rest = count // (2 * lanes), count % (2 * lanes)
                             run_slopes(
-                                x, g, out, i, lanes, pairs, k, more, table, at, None, terms, acc, quotients, wide,
-                                plain, lined, joined, smooth,
+                                x, g, out, i, width, pairs, k, more, table, at, None, terms, acc, quotients, wide,
+                                short, plain, lined, joined, smooth,
                             )  # fmt: skip
                             if rest:
                                 j, near = i + 2 * lanes * pairs, min(rest, lanes)
-                                copy_pair(room, 0, x, j, lanes, near, rest - near, zero)
-                                copy_pair(grads, 0, g, j, lanes, near, rest - near, zero)
+                                copy_pair(room, none, x, j, width, near, rest - near, zero)
+                                copy_pair(grads, none, g, j, width, near, rest - near, zero)
                                 run_slopes(
-                                    room, grads, room, 0, lanes, 1, k, more, table, at, None, terms, acc, quotients,
-                                    wide, plain, lined, joined, smooth,
+                                    room, grads, room, none, width, one, k, more, table, at, None, terms, acc,
+                                    quotients, wide, short, plain, lined, joined, smooth,
                                 )  # fmt: skip
-                                put_pair(out, j, lanes, room, near, rest - near)
-                            if wide is None or o == o1 - 1:
+                                put_pair(out, j, width, room, near, rest - near)
+                            summed += count
+                            if summed + inner > run * lanes or o == o1 - 1:
+                                summed = 0
                                 flush_row(partial, (first + c - c0) * sums, acc, sums)
             else:
                 gap = channels * inner
                 columns_array = numpy.empty(step * numbers, inside)
                 columns = wide_pointer(columns_array.ctypes.data, inside, lanes)
                 in_columns(columns, table, r * channels + c0, c1 - c0, inner, numbers)
-                near = RUN if wide is None else max(4, NEAR // length)
+                near, summed = RUN if wide is None else min(RUN, max(4, NEAR // length)), 0
                 for begin in range(o0, o1, near):
                     end = min(begin + near, o1)
                     for at in range(0, length, lanes):
@@ -259,19 +273,21 @@ def programs(
                         count, own = min(lanes, length - at), moved(acc, at * sums)
                         pairs = (end - begin) // 2 if count == lanes else 0
                         run_slopes(
-                            x, g, out, i, gap, pairs, k, more, columns, at, step, terms, own, quotients, wide, plain,
-                            lined, joined, smooth,
+                            x, g, out, i, gap, pairs, k, more, columns, at, step, terms, own, quotients, wide, short,
+                            plain, lined, joined, smooth,
                         )  # fmt: skip
                         for o in range(begin + 2 * pairs, end, 2):
                             i, far = ((r * block[b.OUTER] + o) * channels + c0) * inner + at, count * (o + 1 < end)
-                            copy_pair(room, 0, x, i, gap, count, far, zero)
-                            copy_pair(grads, 0, g, i, gap, count, far, zero)
+                            copy_pair(room, none, x, i, gap, count, far, zero)
+                            copy_pair(grads, none, g, i, gap, count, far, zero)
                             run_slopes(
-                                room, grads, room, 0, lanes, 1, k, more, columns, at, step, terms, own, quotients,
-                                wide, plain, lined, joined, smooth,
+                                room, grads, room, none, width, one, k, more, columns, at, step, terms, own, quotients,
+                                wide, short, plain, lined, joined, smooth,
                             )  # fmt: skip
                             put_pair(out, i, gap, room, count, far)
-                    if wide is None or end == o1:
+                    summed += end - begin
+                    if summed + near > run or end == o1:
+                        summed = 0
                         flush(partial, first, acc, length, inner, sums)
                 keep_alive(columns_array)
             keep_alive(acc_array)
@@ -298,15 +314,18 @@ def programs(
         block = carray(pointer(address, int64), b.LENGTH)
         values, out = pointer(block[b.X], dtype), pointer(block[b.OUT], inside)
         matrix, terms = wide_pointer(block[b.MATRIX], float64, 8), block[b.DEGREE] + 1
-        numbers, kept = block[b.NUMBERS] - (wide is None), block[b.INNER]
+        numbers, kept = block[b.NUMBERS] - with_factor, block[b.INNER]
         row_array = numpy.empty(padded(matrix, numbers), numpy.float64)
         row = wide_pointer(row_array.ctypes.data, float64, 8)
         for c in range(block[b.CHANNELS]):
             multiplied(row, values, c * terms, matrix, terms, numbers, kept)
             if wide is None:
-                put_table(out, c * (numbers + 1), row, terms, numbers, lined, limits)
-            else:
+                bent = numbers if lined is None else terms
+                put_table(out, c * (numbers + 1), row, bent, limits[0], numbers, limits)
+            elif short is None:
                 put_wide_table(out, c * numbers, row, (terms + 1) // 2 * 2, numbers, limits[0])
+            else:
+                put_table(out, c * (numbers + 1), row, (terms + 1) // 2 * 2, numpy.inf, numbers, limits)
         keep_alive(row_array)
 
     return {"tables": tables, "forward": forward, "backward": backward, "finish": finish}

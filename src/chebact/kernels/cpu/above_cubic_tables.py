@@ -44,12 +44,15 @@ def saturated(number, largest):
 
 
 @jit
-def put_table(out, start, row, terms, numbers, lined, limits):
-    """Put the numbers, and the power of two that all but the lines' were divided by, at out[start] and on."""
+def put_table(out, start, row, bent, most, numbers, limits):
+    """Put the numbers, and the power of two that the first `bent` of them were divided by, at out[start] and on.
+
+    Before that these stop at `most`, and the others at the largest number of the type.
+    """
     largest, small_enough, step, two_steps = limits
-    bent, size = numbers if lined is None else terms, 0.0
+    size = 0.0
     for n in range(numbers):
-        store(row, n, saturated(load_one(row, n), largest))
+        store(row, n, saturated(load_one(row, n), most if n < bent else largest))
         if n < bent:
             size = max(size, abs(load_one(row, n)))
     factor = 1.0

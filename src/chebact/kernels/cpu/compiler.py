@@ -25,8 +25,11 @@ _said: set[str] = set()
 def program(step: str, form: str, double: bool, *choices: bool) -> Program:
     """The machine code of one step of one kind of call, for float64 or float32.
 
-    The form is one of `FORMS`; the four choices are those of `cubic.programs`.
+    The form is that of `form_of`; the four choices are those of `cubic.programs`, and tables and the last sums know
+    none of them but whether there are lines.
     """
+    if step in ("tables", "finish") and any(choices[:1] + choices[2:]):
+        return program(step, form, double, False, choices[1], False, False)
     from numba import types
 
     with _announced(f"{step}, {'float64' if double else 'float32'}"):
@@ -42,10 +45,10 @@ def _function(step: str, form: str, double: bool, lanes: int, choices: tuple[boo
     if form == "cubic":
         from chebact.kernels.cpu.cubic import programs as power_programs
 
-        return power_programs(dtype, _edition(), *choices)[step]
+        return power_programs(dtype, lanes, _edition(), *choices)[step]
     from chebact.kernels.cpu.above_cubic import programs
 
-    return programs(dtype, lanes, _edition(), form == "wide", *choices)[step]
+    return programs(dtype, lanes, _edition(), form, *choices)[step]
 
 
 @contextmanager

@@ -1,13 +1,14 @@
-"""The formula of the CPU kernel between degree 4 and 16 in float32: powers of u, in float64, on vectors.
+"""The formula of the CPU kernel between degree 4 and 16 in float32, on vectors: even and odd part by powers of t.
 
-u = ((x - a) + (x - b)) / (b - a) is where x stands in an interval that reaches from -1 to 1. The power coefficients of
-degree n are up to (1 + sqrt 2)^n times the heights, and so are the rounding errors of Horner's rule: at degree 16 that
-is 1.3e6 units of float64, a fraction of one of float32. The power sums of g that give the gradient of the parameters
-lose no more, and float64 sums need no shorter runs.
+P = E(t) + u O(t) with t = 2 u^2 - 1, where u = ((x - a) + (x - b)) / (b - a) spans the interval from -1 to 1. The
+coefficients of degree n are up to (1 + sqrt 2)^(n/2) times the heights, and so are rounding errors: some units in
+float32 up to degree 5, on [-1, 1]; in float64 a small fraction of a unit of float32 up to degree 16. The sums of
+g t^j and g u t^j that give the gradient of the parameters lose no more.
 
-The table of a channel (float64) has an even number of power coefficients, height and slope of either line, and degree + 1
-heights. A choice that is None or True (`plain`, `lined`, `joined`, `smooth`: see `cubic.programs`) settles a branch
-when the loop is compiled.
+The table of a channel has the coefficients in pairs (`basis.paired_powers`), height and slope of either line, and
+degree + 1 heights; in float32 the power of two that the coefficients were divided by comes last. Tables, running sums
+and what is between are in the type that `rows` points to. A choice that is None or True (`plain`, `lined`, `joined`,
+`smooth`: see `cubic.programs`; `short`: all in float32) settles a branch when the loop is compiled.
 """
 
 from __future__ import annotations
@@ -20,17 +21,17 @@ from chebact.kernels.cpu.lanes import (
     anywhere,
     below_zero,
     choose,
+    converted,
     either,
+    fill,
     fma,
     less,
     load,
     load_one,
     magnitude,
-    narrowed,
     rolled,
     same,
     store,
-    widened,
     width_of,
 )
 from chebact.kernels.cpu.tasks import jit
@@ -45,30 +46,32 @@ def lines_of(k, rows, at, step, half, lined):
     """Height and slope of either line, in the type of k."""
     if lined is None:
         return None
-    zero, first = load_one(k, 0), 2 * half
+    first = 2 * half
     return (
-        narrowed(number(rows, at, first, step), zero),
-        narrowed(number(rows, at, first + 1, step), zero),
-        narrowed(number(rows, at, first + 2, step), zero),
-        narrowed(number(rows, at, first + 3, step), zero),
+        converted(k, number(rows, at, first, step)),
+        converted(k, number(rows, at, first + 1, step)),
+        converted(k, number(rows, at, first + 2, step)),
+        converted(k, number(rows, at, first + 3, step)),
     )
 
 
 @jit
-def position(c, place, plain, lined):
-    """u at c, float64. Without lines it stops where its powers would leave float64's range."""
-    u = widened(c)
+def place_of(more, short):
+    """The float64 constants in every lane."""
+    if short is not None:
+        return None
+    return constant(more, A), constant(more, B), constant(more, SCALE), constant(more, MOST)
+
+
+@jit
+def position(c, rows, place, plain, lined):
+    """u at c. Without lines it stops where its powers would leave float64's range."""
+    u = converted(rows, c)
     if plain is None:
         u = ((u - place[A]) + (u - place[B])) * place[SCALE]
     if lined is None:
         u = held(u, -place[MOST], place[MOST])
     return u
-
-
-@jit
-def place_of(wide):
-    """The float64 constants in every lane."""
-    return constant(wide, A), constant(wide, B), constant(wide, SCALE), constant(wide, MOST)
 
 
 @jit
@@ -90,43 +93,46 @@ def with_heights(p, v, k, rows, at, step, terms):
     """p, or the height where v is a node."""
     first = (terms + 1) // 2 * 2 + 4
     for j in range(terms):
-        height = narrowed(number(rows, at, first + j, step), load_one(k, 0))
-        p = choose(same(v, constant(k, NODES + j)), height, p)
+        p = choose(same(v, constant(k, NODES + j)), converted(k, number(rows, at, first + j, step)), p)
     return p
 
 
 @jit
-def reach(slope, largest):
-    """Up to where a line is followed: a level one up to the largest number, since 0 times infinity is NaN."""
-    return choose(same(slope, slope - slope), largest, largest + largest)
+def factor_of(rows, at, step, terms, short):
+    """What the coefficients were divided by."""
+    return None if short is None else number(rows, at, (terms + 1) // 2 * 2 + 4 + terms, step)
 
 
 @jit
-def wide_values(x, out, i, gap, pairs, k, wide, rows, at, step, terms, plain, lined, joined):
-    """The pieces at pairs of vectors of the same channels: the vectors are `gap` apart from i on.
+def rounded(k, p, factor):
+    """The sum p in the type of k."""
+    return converted(k, p) if factor is None else p * factor
 
-    Even and odd powers are added up apart: no sum waits for another.
-    """
+
+@jit
+def wide_values(x, out, start, gap, pairs, k, more, rows, at, step, terms, short, plain, lined, joined):
+    """The pieces at pairs of vectors of the same channels: the vectors are `gap` apart from `start` on."""
     left, right, largest, half = constant(k, LEFT), constant(k, RIGHT), constant(k, LARGEST), (terms + 1) // 2
-    place, lines = place_of(wide), lines_of(k, rows, at, step, half, lined)
+    place, lines = place_of(more, short), lines_of(k, rows, at, step, half, lined)
+    factor, one = factor_of(rows, at, step, terms, short), fill(rows, 1.0)
     if lined is not None:
         low, high = -reach(lines[1], largest), reach(lines[3], largest)
         level = anywhere(either(same(low, -largest), same(high, largest)))
-    for i in range(i, i + 2 * gap * pairs, 2 * gap):
+    for i in range(start, start + 2 * gap * pairs, 2 * gap):
         rolled()
         v, w = load(x, i), load(x, i + gap)
         c, d = v, w
         if lined is not None:
             c, d = held(v, left, right), held(w, left, right)
-        u, s = position(c, place, plain, lined), position(d, place, plain, lined)
-        uu, ss = u * u, s * s
+        u, s = position(c, rows, place, plain, lined), position(d, rows, place, plain, lined)
+        t, r = fma(u + u, u, -one), fma(s + s, s, -one)
         p = q = number(rows, at, 2 * half - 2, step)
         a = b = number(rows, at, 2 * half - 1, step)
         for j in range(2 * half - 4, -2, -2):
             rolled()
             even, odd = number(rows, at, j, step), number(rows, at, j + 1, step)
-            p, q, a, b = fma(p, uu, even), fma(q, ss, even), fma(a, uu, odd), fma(b, ss, odd)
-        near, far = narrowed(fma(a, u, p), load_one(k, 0)), narrowed(fma(b, s, q), load_one(k, 0))
+            p, q, a, b = fma(p, t, even), fma(q, r, even), fma(a, t, odd), fma(b, r, odd)
+        near, far = rounded(k, fma(a, u, p), factor), rounded(k, fma(b, s, q), factor)
         if lined is not None and joined is not None:
             if level:
                 v, w = held(v, low, high), held(w, low, high)
@@ -142,19 +148,26 @@ def wide_values(x, out, i, gap, pairs, k, wide, rows, at, step, terms, plain, li
 
 
 @jit
+def reach(slope, largest):
+    """Up to where a line is followed: a level one up to the largest number, since 0 times infinity is NaN."""
+    return choose(same(slope, slope - slope), largest, largest + largest)
+
+
+@jit
 def going_on(p, beyond, lines):
     """The lines that go on from p, as far as x is beyond the end."""
     return fma(above_zero(beyond), lines[3], fma(below_zero(beyond), lines[1], p))
 
 
 @jit
-def wide_slopes(x, g, out, i, gap, pairs, k, wide, rows, at, step, terms, acc, plain, lined, joined, smooth):
+def wide_slopes(x, g, out, start, gap, pairs, k, more, rows, at, step, terms, acc, short, plain, lined, joined, smooth):
     """The derivative times g at pairs of vectors, as above; their shares are added to acc."""
     left, right, half, width = constant(k, LEFT), constant(k, RIGHT), (terms + 1) // 2, width_of(acc)
     beside = constant(k, BEFORE_RIGHT), constant(k, AFTER_LEFT)
-    place, lines = place_of(wide), lines_of(k, rows, at, step, half, lined)
-    zero, last = left - left, 2 * half * width
-    for i in range(i, i + 2 * gap * pairs, 2 * gap):
+    place, lines = place_of(more, short), lines_of(k, rows, at, step, half, lined)
+    factor, one = factor_of(rows, at, step, terms, short), fill(rows, 1.0)
+    zero, last, top = left - left, 2 * half * width, terms // 2 * 2 - 2  # a derivative has one power less
+    for i in range(start, start + 2 * gap * pairs, 2 * gap):
         rolled()
         v, w, h, f = load(x, i), load(x, i + gap), load(g, i), load(g, i + gap)
         c, d = v, w
@@ -168,22 +181,23 @@ def wide_slopes(x, g, out, i, gap, pairs, k, wide, rows, at, step, terms, acc, p
             line_sums(w, f, left, right, acc, last)
         elif lined is not None:
             slope_sums(v - c, w - d, h, f, acc, last)
-        u, s = position(c, place, plain, lined), position(d, place, plain, lined)
-        uu, ss = u * u, s * s
-        a, b = widened(share), widened(other)
+        u, s = position(c, rows, place, plain, lined), position(d, rows, place, plain, lined)
+        t, r = fma(u + u, u, -one), fma(s + s, s, -one)
+        a, b = converted(rows, share), converted(rows, other)
         e, o = a * u, b * s
         add_share(acc, int64(0), a + b)
         add_share(acc, width, e + o)
-        p = q = number(rows, at, 2 * half - 2, step)
-        y = z = number(rows, at, 2 * half - 1, step)
+        p = q = number(rows, at, top, step)
+        y = z = number(rows, at, top + 1, step)
         for j in range(2, 2 * half, 2):
             rolled()
-            a, b, e, o = a * uu, b * ss, e * uu, o * ss
+            a, b, e, o = a * t, b * r, e * t, o * r
             add_share(acc, j * width, a + b)
             add_share(acc, (j + 1) * width, e + o)
-            even, odd = number(rows, at, 2 * half - 2 - j, step), number(rows, at, 2 * half - 1 - j, step)
-            p, q, y, z = fma(p, uu, even), fma(q, ss, even), fma(y, uu, odd), fma(z, ss, odd)
-        near, far = narrowed(fma(y, u, p), load_one(k, 0)), narrowed(fma(z, s, q), load_one(k, 0))
+            if j <= top:
+                even, odd = number(rows, at, top - j, step), number(rows, at, top + 1 - j, step)
+                p, q, y, z = fma(p, t, even), fma(q, r, even), fma(y, t, odd), fma(z, r, odd)
+        near, far = rounded(k, fma(y, u, p), factor), rounded(k, fma(z, s, q), factor)
         if smooth is None:
             near, far = on_lines(near, v, beside, lines), on_lines(far, w, beside, lines)
         store(out, i, h * near)
@@ -193,7 +207,7 @@ def wide_slopes(x, g, out, i, gap, pairs, k, wide, rows, at, step, terms, acc, p
 @jit
 def add_share(acc, place, share):
     """Add to the sums at acc[place]."""
-    store(acc, place, load(acc, place) + widened(share))
+    store(acc, place, load(acc, place) + converted(acc, share))
 
 
 @jit

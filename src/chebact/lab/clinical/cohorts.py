@@ -27,7 +27,7 @@ HABIT = 0.1  # part of the rest that is constant per subject
 MODEL_SEED, COHORT_SEED, CHOICE_SEED = 20190629, 407, 543
 
 Floats = NDArray[np.float64]
-Whole = NDArray[np.int64]
+Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Model:
     """How traits become features: loadings (trait, signal feature) and the order of the columns."""
 
     loadings: Floats
-    order: Whole
+    order: Integers
 
 
 def generated_cohort() -> Recordings:
@@ -61,7 +61,7 @@ def generated_choice_cohort() -> Recordings:
     return draw_cohort("generated-choice", patients, healthy, random)
 
 
-def one_to_five(recordings: int, random: np.random.Generator) -> Whole:
+def one_to_five(recordings: int, random: np.random.Generator) -> Integers:
     """Recordings per subject, one to five each, with the sum `recordings`."""
     counts: list[int] = []
     while (left := recordings - sum(counts)) > 0:
@@ -79,7 +79,7 @@ def make_model() -> Model:
     return Model(loadings / np.linalg.norm(loadings, axis=0), random.permutation(FEATURES))
 
 
-def draw_cohort(name: str, patients: Whole, healthy: Whole, random: np.random.Generator) -> Recordings:
+def draw_cohort(name: str, patients: Integers, healthy: Integers, random: np.random.Generator) -> Recordings:
     """A cohort of subjects with these numbers of recordings, in random order."""
     shared = make_model()
     counts, ill = np.concatenate([patients, healthy]), np.arange(len(patients) + len(healthy)) < len(patients)
@@ -103,7 +103,7 @@ def draw_traits(ill: NDArray[np.bool_], random: np.random.Generator) -> Floats:
     return drawn
 
 
-def signal_features(own: Floats, shared: Model, who: Whole, random: np.random.Generator) -> Floats:
+def signal_features(own: Floats, shared: Model, who: Integers, random: np.random.Generator) -> Floats:
     """The signal features (recording, feature) of traits (recording, trait)."""
     drifted = own + DRIFT * random.standard_normal(own.shape)
     plain = np.sqrt(SHOWN) * drifted @ shared.loadings + np.sqrt(1 - SHOWN) * subject_noise(who, SIGNAL, random)
@@ -112,7 +112,7 @@ def signal_features(own: Floats, shared: Model, who: Whole, random: np.random.Ge
     return found
 
 
-def subject_noise(who: Whole, features: int, random: np.random.Generator) -> Floats:
+def subject_noise(who: Integers, features: int, random: np.random.Generator) -> Floats:
     """Noise of unit variance, a part of which is the same in all recordings of a subject: (recording, feature)."""
     own = random.standard_normal((int(who.max()) + 1, features))
     noise: Floats = np.sqrt(HABIT) * own[who] + np.sqrt(1 - HABIT) * random.standard_normal((len(who), features))

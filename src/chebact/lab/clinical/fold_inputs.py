@@ -19,7 +19,7 @@ from chebact.lab.spec import stream
 __all__ = ["Choices", "FoldInputs", "choose_in_folds", "choose_on_cohort", "prepare_folds"]
 
 Floats = NDArray[np.float64]
-Whole = NDArray[np.int64]
+Integers = NDArray[np.int64]
 Choices = Sequence[Sequence[Sequence[int]]]  # the columns of each fold of each seed
 
 
@@ -28,12 +28,12 @@ class FoldInputs:
     """One fold: x (recording, column) standardised, y (recording,), on either side."""
 
     train_x: Floats
-    train_y: Whole
+    train_y: Integers
     test_x: Floats
-    test_y: Whole
+    test_y: Integers
 
 
-def folds_of(table: Recordings, trial: Trial, seed: int) -> tuple[Whole, list[Fold]]:
+def folds_of(table: Recordings, trial: Trial, seed: int) -> tuple[Integers, list[Fold]]:
     """The labels and the folds of a seed: the same for every model."""
     folds = subject_folds(table.subjects, trial.folds, stream("clinical", "folds", trial.folds, seed))
     y = table.y

@@ -14,15 +14,15 @@ from chebact.lab.clinical.cells import DataError
 __all__ = ["Fold", "Scaling", "shuffle_by_subject", "subject_folds"]
 
 Floats = NDArray[np.float64]
-Whole = NDArray[np.int64]
+Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
 class Fold:
     """The numbers of the recordings to learn from and of those to test on."""
 
-    train: Whole
-    test: Whole
+    train: Integers
+    test: Integers
 
 
 def subject_folds(subjects: Sequence[str], folds: int, generator: torch.Generator) -> list[Fold]:
@@ -40,14 +40,14 @@ def subject_folds(subjects: Sequence[str], folds: int, generator: torch.Generato
     return [Fold(np.flatnonzero(~part), np.flatnonzero(part)) for part in parts]
 
 
-def encode_subjects(subjects: Sequence[str]) -> tuple[list[str], Whole]:
+def encode_subjects(subjects: Sequence[str]) -> tuple[list[str], Integers]:
     """The subjects in the order in which they come up, and each recording's index among them."""
     everyone = list(dict.fromkeys(subjects))
     places = {subject: place for place, subject in enumerate(everyone)}
     return everyone, np.array([places[subject] for subject in subjects], dtype=np.int64)
 
 
-def shuffle_by_subject(y: Whole, subjects: Sequence[str], generator: torch.Generator) -> Whole:
+def shuffle_by_subject(y: Integers, subjects: Sequence[str], generator: torch.Generator) -> Integers:
     """Permute the labels among the subjects: y (recording,) in which there is nothing to learn.
 
     >>> shuffle_by_subject(np.array([1, 1, 0]), ["a", "a", "b"], torch.Generator().manual_seed(1)).tolist()
@@ -56,7 +56,7 @@ def shuffle_by_subject(y: Whole, subjects: Sequence[str], generator: torch.Gener
     everyone, codes = encode_subjects(subjects)
     label = np.zeros(len(everyone), dtype=np.int64)
     label[codes] = y
-    dealt: Whole = label[torch.randperm(len(everyone), generator=generator).numpy()][codes]
+    dealt: Integers = label[torch.randperm(len(everyone), generator=generator).numpy()][codes]
     return dealt
 
 
@@ -69,7 +69,7 @@ class Scaling:
     ([0], [[3.0]])
     """
 
-    columns: Whole
+    columns: Integers
     mean: Floats
     deviation: Floats
 

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, Self, get_args
 from chebact.lab import LabError
 from chebact.lab.clinical.baselines import BASELINES, MAJORITY
 from chebact.lab.clinical.table import Recordings
-from chebact.lab.options import Several, Whole, about
+from chebact.lab.options import Integer, Several, about
 from chebact.lab.spec import added, check_choice, check_count, parts_of
 from chebact.lab.starts import PAPER, Start
 
@@ -45,15 +45,15 @@ class ModelSettings:
     baselines: Annotated[tuple[str, ...], Several, about("Models of scikit-learn; or the word none.")] = tuple(
         name for name in BASELINES if name != MAJORITY
     )
-    widths: Annotated[tuple[Whole, ...], Several, about("Widths of the networks.")] = (32, 64)
+    widths: Annotated[tuple[Integer, ...], Several, about("Widths of the networks.")] = (32, 64)
 
 
 @dataclass(frozen=True, kw_only=True)
 class FoldSettings:
     """How often, and in what parts."""
 
-    seeds: Annotated[Whole, about("Draws of the folds.")] = 30
-    folds: Annotated[Whole, about("Parts that the subjects are split in.")] = 10
+    seeds: Annotated[Integer, about("Draws of the folds.")] = 30
+    folds: Annotated[Integer, about("Parts that the subjects are split in.")] = 10
     labels: Annotated[Labels, about("Shuffled by subject, balanced accuracy is 50 % unless there is a leak.")] = "true"
 
 
@@ -61,7 +61,7 @@ class FoldSettings:
 class NetworkSettings:
     """How a network is built and trained."""
 
-    epochs: Annotated[Whole, about("Passes over the data.")] = 300
+    epochs: Annotated[Integer, about("Passes over the data.")] = 300
     shortcut: Annotated[
         Shortcut, about("Average a block with its input, as in the paper, or add it, as in the released code.")
     ] = "average"
@@ -72,8 +72,8 @@ class NetworkSettings:
 class ChoiceSettings:
     """How Boruta chooses features."""
 
-    trees: Annotated[Whole, about("Trees of Boruta's forest.")] = 150
-    rounds: Annotated[Whole, about("Rounds of Boruta at the most.")] = 100
+    trees: Annotated[Integer, about("Trees of Boruta's forest.")] = 150
+    rounds: Annotated[Integer, about("Rounds of Boruta at the most.")] = 100
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from rich.console import Console
 
 from chebact.lab.engine import Step
-from chebact.lab.options import Whole, about
+from chebact.lab.options import Integer, about
 from chebact.lab.output import check_folder
 from chebact.lab.progress import show_progress, tell_where
 from chebact.lab.store import Record
@@ -23,7 +23,7 @@ __all__ = ["Workers", "train"]
 class Workers:
     """Where the work is done."""
 
-    workers: Annotated[Whole | None, about("Processes of one thread each; one per core by default.")] = None
+    workers: Annotated[Integer | None, about("Processes of one thread each; one per core by default.")] = None
     dask: Annotated[str | None, about("Address of a Dask scheduler whose workers train, in place of this machine.")] = (
         None
     )

@@ -17,7 +17,7 @@ from chebact.lab import LabError
 from chebact.lab.fit.encoding import Encoding
 from chebact.lab.fit.reading import read_sheet
 from chebact.lab.fit.scores import make_estimator, most_folds, scores
-from chebact.lab.options import Several, Whole
+from chebact.lab.options import Integer, Several
 from chebact.lab.output import check_file, check_folder, make_folder, save
 from chebact.lab.progress import tell
 
@@ -35,8 +35,8 @@ def fit(
     task: Literal["auto", "regression", "classification"] = "auto",
     output: Path = Path("model"),
     drop: Annotated[tuple[str, ...], Several] = (),
-    folds: Whole = 5,
-    seed: Whole = 0,
+    folds: Integer = 5,
+    seed: Integer = 0,
 ) -> None:
     """Learn one column of a table from the others: scores by cross-validation, a saved model, a picture.
 

@@ -39,13 +39,11 @@ def run(
 ) -> None:
     """Train the shake-shake network on images. Stop it at any moment; the same command continues from there.
 
-    One training uses all cores, so there is no --workers: to train several side by side, start the command once per
-    activation with --models, or let several processes share one training with `python -m torch.distributed.run`.
-
     Parameters
     ----------
     device
-        cpu or cuda; a GPU if torch finds one by default.
+        cpu or cuda; a GPU if torch finds one by default. A training uses all cores, so there is no --workers: start
+        one command per activation (--models) to train side by side.
     resume
         Continue from the checkpoints in the results folder; --no-resume removes them first. Records are kept.
     tensorboard

@@ -42,7 +42,7 @@ class TrainingProgress:
 
             def on_start(seed: int, epochs_done: int) -> None:
                 if epochs_done and epochs_done < spec.epochs:
-                    tell(progress.console, f"seed {seed} goes on after epoch {epochs_done}")
+                    tell(progress.console, f"seed {seed} continues after epoch {epochs_done}")
 
             def on_step(seed: int, epoch: int, step: int, steps: int) -> None:
                 done = seed * spec.epochs + epoch - 1 + step / steps

@@ -15,7 +15,7 @@ import torch
 from chebact.lab import LabError
 from chebact.lab.images.network import ShakeShakeResNet, numbers_of
 from chebact.lab.images.sets import IMAGE_DATASETS
-from chebact.lab.options import Several, Whole, about
+from chebact.lab.options import Integer, Several, about
 from chebact.lab.spec import added, as_plain, check_choice, check_count, parts_of, stream
 from chebact.lab.starts import PAPER, Start, activation_factory, check_start, resolve_start
 from chebact.table import ACTIVATIONS
@@ -48,19 +48,19 @@ class Subjects:
 class ImageSettings:
     """How to train; the paper's choices by default. The step size falls along a cosine to zero over the epochs."""
 
-    epochs: Annotated[Whole, about("Passes over the data.")] = 100
-    seeds: Annotated[Whole, about("Trainings of each activation.")] = 3
-    batch_size: Annotated[Whole, about("Images per step, of all processes together.")] = 128
+    epochs: Annotated[Integer, about("Passes over the data.")] = 100
+    seeds: Annotated[Integer, about("Trainings of each activation.")] = 3
+    batch_size: Annotated[Integer, about("Images per step, of all processes together.")] = 128
     learning_rate: Annotated[float, about("The step size at the beginning.")] = 0.1
     momentum: Annotated[float, about("Nesterov's momentum.")] = 0.9
     weight_decay: Annotated[float, about("Of every parameter.")] = 1e-4
     cosine: Annotated[Cosine, about("When the step size falls; per step is for short trainings.")] = "epoch"
-    subset: Annotated[Whole | None, about("Train on the first so many images only.")] = None
+    subset: Annotated[Integer | None, about("Train on the first so many images only.")] = None
     form: Annotated[Form, about("Shake in all stages (paper) or in the last two (released).", "--recipe")] = "paper"
     where: Annotated[
-        tuple[Whole, ...], Several, about("Convolutions with the activation before them; the others have ReLU.")
+        tuple[Integer, ...], Several, about("Convolutions with the activation before them; the others have ReLU.")
     ] = tuple(range(6, 14))
-    degree: Annotated[Whole, about("Of the learned polynomials.")] = 3
+    degree: Annotated[Integer, about("Of the learned polynomials.")] = 3
     precision: Annotated[Precision, about("Of the forward pass; bfloat16 is torch's autocast.")] = "float32"
     channels_last: Annotated[bool, about("The channels of a pixel side by side in memory.")] = True
     shake: Annotated[bool | None, about("Shake-shake, or the mean of the branches; on cifar10 by default.")] = None

@@ -28,13 +28,11 @@ def sections_of(
     `tell` is called with the title of what is drawn next.
     """
     rows = [EXPERIMENTS[name] for name in (EXPERIMENTS if experiments is None else experiments)]
-    places = {row.title: row.sections for row in rows} | (
-        {MEASURED.title: MEASURED.sections} if experiments is None else {}
-    )
+    targets = {row.title: row.sections for row in rows} | (MEASURED if experiments is None else {})
     sections: list[Section] = []
-    for title, place in places.items():
+    for title, target in targets.items():
         tell(title)
-        sections += load(place)(results)
+        sections += load(target)(results)
     return [findings_section(sections), *sections, overview_section(results, rows)]
 
 

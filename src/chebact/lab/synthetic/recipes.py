@@ -1,8 +1,8 @@
 """The seven synthetic regression tasks: recipes, samples and the slices that are plotted.
 
 Two forms of each recipe are kept. `"paper"` is what the paper prints; `"released"` is what the published figures were
-made with. They differ for Arrhenius, Jump and Step. The inputs are uniform on [-1, 1] and each task has exactly the
-columns it needs.
+made with. They differ for Arrhenius, Jump and Step. `"recommended"` has the released functions and another training.
+The inputs are uniform on [-1, 1] and each task has exactly the columns it needs.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = [
 
 PUBLISHED_SEED = 5
 
-RecipeForm = Literal["paper", "released"]
+RecipeForm = Literal["paper", "released", "recommended"]
 RECIPE_FORMS: tuple[RecipeForm, ...] = get_args(RecipeForm)
 
 Formula = Callable[[Tensor], Tensor]

@@ -68,13 +68,15 @@ class Activations:
 @dataclass(frozen=True)
 class SyntheticResults:
     """One entry per seed, the curve, the predictions of seed 0 on the plotted slice, and its learned activations:
-    None where seed 0 turned NaN or the network learns none. `trainer` is the one that ran.
+    None where seed 0 turned NaN or the network learns none. `trainer` is the one that ran; `ensemble` is the RMSE of
+    the mean of all finite seeds, in records of the recommended recipe.
     """
 
     seeds: tuple[Seed, ...]
     curve: Curve
     slice: tuple[float | None, ...]
     trainer: str = added("torch")
+    ensemble: float | None = added(None)
     activations: Activations | None = added(None)
 
     @property

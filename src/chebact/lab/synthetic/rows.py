@@ -19,7 +19,18 @@ from chebact.networks.residual_mlp import ARCHITECTURES
 
 __all__ = ["Row", "decimals", "has_mean", "marks", "rows_of", "tables_of"]
 
-SETTINGS = ("epochs", "points", "batch_size", "learning_rate", "momentum", "weight_decay", "form")
+SETTINGS = (
+    "epochs",
+    "points",
+    "batch_size",
+    "learning_rate",
+    "momentum",
+    "weight_decay",
+    "form",
+    "nesterov",
+    "loss",
+    "degree",
+)
 BEST, WORST = 2, 4  # how many of a column the paper marks at either end
 FEWEST = 3  # seeds that can be compared with the paper's ten
 PAPER = {field.name: field.default for field in fields(SyntheticSpec) if field.name in SETTINGS}

@@ -101,7 +101,9 @@ def form_blocks(records: Sequence[SyntheticRecord], form: str) -> list[Block]:
 
 def missing_blocks(records: Sequence[SyntheticRecord], form: str) -> list[Missing]:
     """What the paper has and the records do not, one sentence per noise level."""
-    found = []
+    found: list[Missing] = []
+    if form == "recommended":
+        return found  # a recipe of ours, for one model
     for noise in dict.fromkeys(level for _, _, level in SYNTHETIC):
         there = {(r.spec.model, r.spec.dataset) for r in records if r.spec.noise == noise}
         wanted = {(model, dataset) for model, dataset, level in SYNTHETIC if level == noise}

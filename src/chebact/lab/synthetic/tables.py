@@ -29,6 +29,7 @@ LEGEND = "{}: best two per column. {}: worst four. Models whose seeds mostly div
 FORMS = {
     "released": "released recipes: the formulas of the authors' released code, which made the published figures",
     "paper": "paper recipes: the formulas as the paper prints them",
+    "recommended": "recommended recipes: the released formulas, trained as docs/recipe.md recommends",
 }
 TIPS = {
     "cubic": "Cubic: a polynomial of degree 3 by its coefficients, no tails",

@@ -16,12 +16,16 @@ from chebact.lab.synthetic.shapes import copy_values, keep_inputs, shapes_of
 from chebact.lab.synthetic.spec import SyntheticSpec
 from chebact.networks.residual_mlp import ResidualMLP
 from chebact.training.fused import why_not_here
+from chebact.training.losses import Loss, absolute_error, scaled_huber_error
+from chebact.training.optimizers import OptimizerFactory, Sgd
 from chebact.training.replicas import ReplicaRun, paper_sgd, predict_replicas, train_replicas_
 
 __all__ = ["train_together"]
 
 SLICE_POINTS = 101
 CURVE_POINTS = 30
+DEGREE = 3  # of the paper's networks
+LOSSES: dict[str, Loss] = {"absolute": absolute_error, "scaled-huber": scaled_huber_error}
 
 
 def train_together(specs: Sequence[SyntheticSpec]) -> list[dict[str, Any]]:
@@ -40,6 +44,8 @@ def train_together(specs: Sequence[SyntheticSpec]) -> list[dict[str, Any]]:
         own = slice(first, first + spec.seeds)
         own_run = ReplicaRun(run.losses[:, own], run.failed[own], run.trainer)
         result = results_of(spec, own_run, predicted[own], drawn[first])
+        if spec.recipes == "recommended":
+            result["ensemble"] = ensemble_error(spec, own_run, predicted[own])
         if start:
             failed = result["seeds"][0]["nan"]
             result["activations"] = None if failed else shapes_of(network, start, inputs, first)
@@ -69,11 +75,11 @@ def train(specs: Sequence[SyntheticSpec]) -> tuple[ResidualMLP, dict[str, Tensor
         sum(spec.seeds for spec in specs),
         activation=activation_factory(settings.activation, settings.init),
         form=settings.form,
+        degree=None if settings.degree == DEGREE else settings.degree,
         used_features=[DATASETS[spec.dataset].features for spec in specs for _ in range(spec.seeds)],
         generator=[generator for spec in specs for generator in spec.generators("start")],
     )
     start = copy_values(network)
-    lr, momentum, decay = settings.learning_rate, settings.momentum, settings.weight_decay
     run = train_replicas_(
         network,
         stack_specs(specs, [x for x, _ in data]),
@@ -81,9 +87,19 @@ def train(specs: Sequence[SyntheticSpec]) -> tuple[ResidualMLP, dict[str, Tensor
         order=[generator for spec in specs for generator in spec.generators("order")],
         epochs=settings.epochs,
         batch_size=settings.batch_size,
-        optimizer=partial(paper_sgd, lr=lr, momentum=momentum, weight_decay=decay),
+        loss=LOSSES[settings.loss],
+        optimizer=optimizer_of(settings),
+        curvature=settings.curvature,
     )
     return network, start, run
+
+
+def optimizer_of(spec: SyntheticSpec) -> OptimizerFactory | Sgd:
+    """The paper's optimizer, or where a spec asks for more the same with it."""
+    lr, momentum, decay = spec.learning_rate, spec.momentum, spec.weight_decay
+    if not spec.nesterov and spec.heights_decay is None:
+        return partial(paper_sgd, lr=lr, momentum=momentum, weight_decay=decay)
+    return Sgd(lr, momentum, spec.nesterov, decay, heights_weight_decay=spec.heights_decay)
 
 
 def stack_specs(specs: Sequence[SyntheticSpec], tensors: Sequence[Tensor], columns: int | None = None) -> Tensor:
@@ -111,6 +127,12 @@ def results_of(spec: SyntheticSpec, run: ReplicaRun, predicted: Tensor, drawn: T
         "slice": [round_or_none(value, failed[0], digits=5) for value in drawn.flatten()],
         "trainer": run.trainer,
     }
+
+
+def ensemble_error(spec: SyntheticSpec, run: ReplicaRun, predicted: Tensor) -> float | None:
+    """The RMSE of the mean prediction of the seeds that stayed finite."""
+    mean = predicted[~run.failed].double().mean(dim=0)
+    return round_or_none((mean - spec.data("test")[1].double()).square().mean().sqrt(), run.failed.all())
 
 
 def curve(run: ReplicaRun, failed: Tensor) -> dict[str, list[Any]]:

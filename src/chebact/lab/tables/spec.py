@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from chebact.lab.options import Several, Whole, about
+from chebact.lab.options import Integer, Several, about
 from chebact.lab.spec import check_choice, check_count
 
 __all__ = ["LEVELS", "SECONDS", "TableRequest", "TableSpec"]
@@ -64,5 +64,5 @@ class TableRequest:
 
     datasets: Annotated[tuple[str, ...], Several, about("Names of data sets; all by default.")] = ()
     models: Annotated[tuple[str, ...], Several, about("Models to compare.")] = tuple(SECONDS)
-    folds: Annotated[Whole, about("Parts that the rows are dealt into.")] = 5
-    repeats: Annotated[Whole, about("How often they are dealt anew.")] = 2
+    folds: Annotated[Integer, about("Parts that the rows are dealt into.")] = 5
+    repeats: Annotated[Integer, about("How often they are dealt anew.")] = 2

@@ -49,10 +49,10 @@ class Future:
 
     def shuffle(self) -> Any:
         """The order of the data of the next epoch: (replica, point)."""
-        found = numpy.zeros((len(self.points), max(self.points)), numpy.int32)
-        for row, count, generator in zip(found, self.points, self.order, strict=True):
+        rows = numpy.zeros((len(self.points), max(self.points)), numpy.int32)
+        for row, count, generator in zip(rows, self.points, self.order, strict=True):
             row[:count] = torch.randperm(count, generator=generator).numpy()
-        return found
+        return rows
 
     def epoch_rates(self) -> Any:
         """The numbers of the optimizer for each step of the next epoch: (step, number)."""
@@ -60,8 +60,8 @@ class Future:
             row = numpy.array(self.stepper.rates())
             self.scheduler.step()
             return numpy.tile(row, (self.steps, 1))
-        found = []
+        rows = []
         for _ in range(self.steps):
-            found.append(self.stepper.rates())
+            rows.append(self.stepper.rates())
             self.scheduler.step()
-        return numpy.array(found)
+        return numpy.array(rows)

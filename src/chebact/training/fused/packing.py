@@ -10,13 +10,13 @@ import numpy
 import torch
 from torch import nn
 
-__all__ = ["LINE", "Room", "Slot", "pack", "unpack_", "zeros"]
+__all__ = ["LINE", "Allocator", "Slot", "pack", "unpack_", "zeros"]
 
 CACHE_LINE = 64  # bytes
 LINE = 16  # offsets are multiples of this, so that no vector crosses a cache line
 
 
-class Room:
+class Allocator:
     """Allocates offsets in sequence."""
 
     def __init__(self) -> None:
@@ -24,35 +24,35 @@ class Room:
 
     def take(self, length: int) -> int:
         """The offset of `length` numbers."""
-        place = self.length
+        offset = self.length
         self.length += -(-length // LINE) * LINE
-        return place
+        return offset
 
-    def take_apart(self, length: int) -> int:
+    def take_with_gap(self, length: int) -> int:
         """As `take`, followed by a gap: blocks 4096 bytes apart would conflict in the cache."""
-        place = self.take(length)
+        offset = self.take(length)
         self.length += LINE
-        return place
+        return offset
 
 
 @dataclass(frozen=True)
 class Slot:
-    """A parameter (replica, *) in the block of a replica: at offset `place`, as `rows` of `columns` numbers.
+    """A parameter (replica, *) in the block of a replica: at `offset`, as `rows` of `columns` numbers.
 
-    It may be padded with zeros; `turned` means transposed.
+    It may be padded with zeros; `transposed` means that rows and columns are swapped.
     """
 
     parameter: nn.Parameter
-    place: int
+    offset: int
     rows: int
     columns: int
-    turned: bool
+    transposed: bool
 
     def view(self, block: Any) -> Any:
         """The part of block (replica, length) with this parameter, as (replica, rows, columns) of the parameter."""
-        part = block[:, self.place : self.place + self.rows * self.columns].reshape(-1, self.rows, self.columns)
+        part = block[:, self.offset : self.offset + self.rows * self.columns].reshape(-1, self.rows, self.columns)
         rows, columns = self.numbers.shape[1:]
-        part = part.swapaxes(1, 2) if self.turned else part
+        part = part.swapaxes(1, 2) if self.transposed else part
         return part[:, :rows, :columns]
 
     @property
@@ -85,6 +85,6 @@ def zeros(shape: tuple[int, ...], dtype: Any) -> Any:
     second, which slows down the training threads.
     """
     count, size = math.prod(shape), numpy.dtype(dtype).itemsize
-    room = numpy.zeros(count * size + CACHE_LINE, numpy.uint8)
-    start = -room.ctypes.data % CACHE_LINE
-    return room[start : start + count * size].view(dtype).reshape(shape)
+    memory = numpy.zeros(count * size + CACHE_LINE, numpy.uint8)
+    start = -memory.ctypes.data % CACHE_LINE
+    return memory[start : start + count * size].view(dtype).reshape(shape)

@@ -11,11 +11,17 @@ from torch.optim import SGD, Adam, AdamW, Optimizer
 
 from chebact.torch_modes import optimizer_has_hooks
 from chebact.training.fused.packing import Slot
-from chebact.training.losses import Loss, absolute_error, cross_entropy, huber_error, squared_error
+from chebact.training.losses import Loss, absolute_error, cross_entropy, huber_error, scaled_huber_error, squared_error
 
 __all__ = ["LossReading", "Stepper", "read_loss", "steps_elementwise", "why_not_optimizer"]
 
-DISTANCES: dict[Any, int] = {absolute_error: 0, squared_error: 1, huber_error: 2}
+DISTANCES: dict[Any, tuple[int, str, float]] = {
+    absolute_error: (0, "", 1.0),
+    squared_error: (1, "", 1.0),
+    huber_error: (2, "delta", 1.0),
+    scaled_huber_error: (3, "multiple", 2.5),
+}
+"""The kind of a loss in ops/loss.py, and its one option with the default."""
 
 
 @dataclass(frozen=True)
@@ -39,10 +45,11 @@ def read_loss(loss: Loss) -> LossReading | None:
     """
     if loss is cross_entropy:
         return LossReading("cross_entropy", "class_programs", ())
-    if isinstance(loss, partial) and loss.func is huber_error and not loss.args and set(loss.keywords) <= {"delta"}:
-        return LossReading("distance", "programs", (2, float(loss.keywords.get("delta", 1.0))))
-    kind = DISTANCES.get(loss)
-    return None if kind is None else LossReading("distance", "programs", (kind, 1.0))
+    function, chosen = (loss.func, loss.keywords) if isinstance(loss, partial) and not loss.args else (loss, {})
+    kind, option, usual = DISTANCES.get(function, (None, "", 1.0))
+    if kind is None or not set(chosen) <= {option}:
+        return None
+    return LossReading("distance", "programs", (kind, float(chosen.get(option, usual))))
 
 
 def why_not_optimizer(optimizer: Optimizer) -> str | None:
@@ -90,13 +97,13 @@ class Stepper:
         """Start, stop and group of adjacent parameters in one group of the optimizer."""
         groups = {id(each): n for n, group in enumerate(self.optimizer.param_groups) for each in group["params"]}
         run: tuple[int, int, int] | None = None
-        for slot in sorted(slots, key=lambda slot: slot.place):
+        for slot in sorted(slots, key=lambda slot: slot.offset):
             number = groups.get(id(slot.parameter)) if slot.parameter.requires_grad else None
-            stop = slot.place + slot.rows * slot.columns
+            stop = slot.offset + slot.rows * slot.columns
             if run is not None and run[2] != number:
                 yield run
                 run = None
             if number is not None:
-                run = (slot.place if run is None else run[0], stop, number)
+                run = (slot.offset if run is None else run[0], stop, number)
         if run is not None:
             yield run

@@ -58,7 +58,8 @@ def _reasons(task: Task) -> Iterator[str]:
     yield from _check_data(network, task)
     if read_loss(loss) is None:
         name = getattr(loss, "__name__", type(loss).__name__)
-        yield f"it supports absolute_error, squared_error, huber_error and cross_entropy, not the loss {name}"
+        known = "absolute_error, squared_error, huber_error, scaled_huber_error and cross_entropy"
+        yield f"it supports {known}, not the loss {name}"
     if optimizer_has_hooks(optimizer):
         yield "hooks on the optimizer would not be called"
     reason = why_not_optimizer(optimizer)

@@ -48,7 +48,7 @@ class Trainer:
         self.steps = -(-max(counts) // task.batch_size)
         self.future = Future(task.order, counts, self.steps, stepper, task.scheduler, task.by_step)
         self.threads = min(available_threads(), replicas)
-        self.arenas = zeros((self.threads, self.plan.room.length), self.state.dtype)
+        self.arenas = zeros((self.threads, self.plan.memory.length), self.state.dtype)
         self.records, self.points = self.plan.records(), numpy.array(counts)
         self.steps_made = zeros((replicas,), numpy.int64)
         self.sums = zeros((task.epochs, replicas), numpy.float64)
@@ -127,13 +127,13 @@ class Trainer:
             d.WEIGHTS: weights.ctypes.data if weights.size else 0, d.WEIGHTS_REPLICA: stride(weights),
             d.SHARES_PLACE: plan.shares,
             d.STATE: self.state.ctypes.data, d.STATE_LENGTH: plan.state_length,
-            d.ARENAS: self.arenas.ctypes.data, d.ARENA_LENGTH: plan.room.length,
+            d.ARENAS: self.arenas.ctypes.data, d.ARENA_LENGTH: plan.memory.length,
             d.OPERATIONS: self.records.ctypes.data, d.OPERATION_COUNT: len(self.records),
             d.ALL_RATES: rates.ctypes.data, d.RATES_ROW: rates.shape[1],
             d.LOSSES: self.sums.ctypes.data, d.STEPS_MADE: self.steps_made.ctypes.data,
         }  # fmt: skip
-        for place, number in numbers.items():
-            block[place] = number
+        for index, number in numbers.items():
+            block[index] = number
         return block
 
 

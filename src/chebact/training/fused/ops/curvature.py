@@ -1,6 +1,6 @@
 """The gradient of the curvature penalty: gradient[j, :] += sum_k matrix[j, k] heights[k, :].
 
-A record holds the address of the matrix, the places of heights and gradient, columns, and how many heights there are.
+A record holds the address of the matrix, the offsets of heights and gradient, columns, and the number of heights.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ def programs(dtype: Any, lanes: int, edition: int) -> dict[str, Any]:
     """The C function for one type and width."""
 
     def bend(record: Any, context: Any) -> None:
-        edition  # noqa: B018  # a mention makes it part of the key that the compiled code is kept under
+        edition  # noqa: B018  # makes it part of the cache key
         op = pointer(record, int64)
         arena, matrix = (
             wide_pointer(load_one(pointer(context, int64), ARENA), dtype, lanes),
@@ -27,10 +27,10 @@ def programs(dtype: Any, lanes: int, edition: int) -> dict[str, Any]:
         columns, terms = load_one(op, 4), load_one(op, 5)
         for column in range(0, columns, width_of(arena)):
             for j in range(terms):
-                found = load(gradient, j * columns + column)
+                result = load(gradient, j * columns + column)
                 for k in range(terms):
                     factor = fill(arena, load_one(matrix, j * terms + k))
-                    found = fma(factor, load(heights, k * columns + column), found)
-                store(gradient, j * columns + column, found)
+                    result = fma(factor, load(heights, k * columns + column), result)
+                store(gradient, j * columns + column, result)
 
     return {"bend": bend}

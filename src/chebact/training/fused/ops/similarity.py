@@ -1,7 +1,7 @@
-"""The cosine of x and prototypes w, s = p / (|x| |w| + epsilon), around the products that `linear` makes.
+"""The cosine of x and prototypes w, s = p / (|x| |w| + epsilon), around the products of `linear`.
 
-A record holds first the places of x, s, the prototypes (input, prototype), the lengths of x and those of the
-prototypes, then columns and inputs, and what is named below.
+A record holds first the offsets of x, s, the prototypes (input, prototype), the lengths of x and those of the
+prototypes, then columns and inputs, and the numbers named below.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ EPSILON = 1e-8
 
 
 @jit
-def divided(a, b, like):
-    """a / b, and 0 where b is 0: the slope of a length at 0."""
+def divide(a, b, like):
+    """a / b, and 0 if b is 0: the slope of a length at 0."""
     zero = fill(like, 0.0)
     return choose(less(zero, b), a / b, zero)
 
@@ -57,8 +57,8 @@ def programs(dtype: Any, lanes: int, edition: int) -> dict[str, Any]:
     """The C functions for one type and width."""
 
     def forward(record: Any, context: Any) -> None:
-        """Products p at the place of s become s."""
-        edition  # noqa: B018  # a mention makes it part of the key that the compiled code is kept under
+        """Replace the products p by s."""
+        edition  # noqa: B018  # makes it part of the cache key
         op, worker = pointer(record, int64), pointer(context, int64)
         arena = wide_pointer(load_one(worker, ARENA), dtype, lanes)
         x, s, w = moved(arena, load_one(op, 1)), moved(arena, load_one(op, 2)), moved(arena, load_one(op, 3))
@@ -72,7 +72,7 @@ def programs(dtype: Any, lanes: int, edition: int) -> dict[str, Any]:
                 store(s, i, load(s, i) / fma(length, load(w_lengths, c), epsilon))
 
     def slopes(record: Any, context: Any) -> None:
-        """The gradient g of s becomes that of p; those of the lengths, over the lengths, take the lengths' places."""
+        """Replace the gradient g of s by that of p, and the lengths by their gradients divided by the lengths."""
         edition  # noqa: B018
         op, worker = pointer(record, int64), pointer(context, int64)
         arena = wide_pointer(load_one(worker, ARENA), dtype, lanes)
@@ -94,12 +94,12 @@ def programs(dtype: Any, lanes: int, edition: int) -> dict[str, Any]:
                 lost = -slope * load(s, i)
                 row = fma(lost, own, row)
                 store(sums, c, fma(lost, length, load(sums, c)))
-            store(x_lengths, b * width_of(arena), divided(fill(arena, total(row)), length, arena))
+            store(x_lengths, b * width_of(arena), divide(fill(arena, total(row)), length, arena))
         for c in range(0, columns, width_of(arena)):
-            store(w_lengths, c, divided(load(sums, c), load(w_lengths, c), arena))
+            store(w_lengths, c, divide(load(sums, c), load(w_lengths, c), arena))
 
     def finish(record: Any, context: Any) -> None:
-        """Add the lengths' part to the gradients of the prototypes, and to that of x, and what stands at `other`."""
+        """Add the part of the lengths to the gradients of the prototypes and of x, and add `other`."""
         edition  # noqa: B018
         op, worker = pointer(record, int64), pointer(context, int64)
         arena = wide_pointer(load_one(worker, ARENA), dtype, lanes)

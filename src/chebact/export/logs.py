@@ -1,0 +1,69 @@
+"""`log_activations`: learned curves for TensorBoard, or for any object that takes figures."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch import nn
+
+from chebact.checks import check_integer
+from chebact.learned import LearnedActivation
+from chebact.plotting import plot_activation
+from chebact.recording import InputSample, record_inputs, run_once
+
+__all__ = ["log_activations"]
+
+
+def log_activations(model: nn.Module, writer: Any, step: int, data: Any = None, *, channels: int = 4) -> int:
+    """Give a writer one figure per learned activation: the curves of its first channels; returns how many.
+
+    Args:
+        model: with learned activations.
+        writer: torch.utils.tensorboard.SummaryWriter, or any object with `add_figure(tag, figure, step)`. One that has
+            `add_histogram(tag, values, step)` also gets the heights, and with `data` the inputs.
+        step: the number of the training step.
+        data: an input of the model, a tuple of them or a dict of them by name: then the figures show the inputs too.
+            The model runs once on it, in evaluation mode and without derivatives.
+        channels: how many curves a figure has at most.
+
+    >>> class Writer:
+    ...     def add_figure(self, tag, figure, step): print(tag, step)
+    >>> from chebact import ChebyshevLagrange
+    >>> log_activations(nn.Sequential(nn.Linear(2, 3), ChebyshevLagrange(3)), Writer(), 100)
+    activations/1 100
+    1
+    """
+    if not callable(getattr(writer, "add_figure", None)):
+        raise TypeError(f"writer must have add_figure(tag, figure, step), got {type(writer).__name__}")
+    if not isinstance(model, nn.Module):
+        raise TypeError(f"model must be a torch.nn.Module, got {type(model).__name__}")
+    most, count = check_integer("channels", channels, least=1), 0
+    samples = _samples(model, data)
+    for name, part in model.named_modules():
+        if isinstance(part, LearnedActivation) and part.is_materialized:
+            _log(part, f"activations/{name or 'model'}", writer, step, samples.get(name), most)
+            count += 1
+    if not count:
+        raise ValueError("model must have a learned activation whose channels are known, got none; call it once first")
+    return count
+
+
+def _samples(model: nn.Module, data: Any) -> dict[str, InputSample]:
+    if data is None:
+        return {}
+    with record_inputs(model) as samples:
+        run_once(model, data)
+    return {name: sample for name, sample in samples.items() if sample.calls}
+
+
+def _log(part: LearnedActivation, tag: str, writer: Any, step: int, sample: InputSample | None, most: int) -> None:
+    from matplotlib.figure import Figure  # no pyplot: nothing has to be closed
+
+    figure = Figure(figsize=(5, 3.5), layout="constrained")
+    width = part.channels or part.learned.shape[-2]
+    plot_activation(part, list(range(min(most, width))), sample, figure.subplots())
+    writer.add_figure(tag, figure, step)
+    if callable(getattr(writer, "add_histogram", None)):
+        writer.add_histogram(f"{tag}/{part.parameter_name}", part.learned.detach(), step)
+        if sample is not None:
+            writer.add_histogram(f"{tag}/inputs", sample.points, step)

@@ -1,0 +1,157 @@
+"""fold_: the same outputs, a graph of few operations, and what onnxruntime makes of it."""
+
+import copy
+import warnings
+
+import pytest
+import torch
+from support.other_models import MODELS, drawn
+from torch import nn
+
+import chebact
+from chebact import ChebyshevLagrange, FoldedActivation, WeightedChebyshev
+from chebact.lab.images.network import ShakeShakeResNet
+from chebact.networks import ResidualMLP
+
+CHOICES = [
+    {},
+    {"tails": "regression", "regression_nodes": 3},
+    {"tails": "none"},
+    {"degree": 1},
+    {"degree": 7, "interval": (-2.0, 3.0)},
+    {"degree": 12, "tails": "none"},
+    {"degree": 30},
+    {"interval": (0.5, 2.5)},
+    {"channel_dim": -1},
+    {"groups": 2},
+    {"groups": 1},
+    {"dtype": torch.float64},
+]
+
+
+def filled(layer):
+    with torch.no_grad():
+        for p in layer.parameters():
+            p.copy_(drawn(*p.shape, seed=1))
+    return layer
+
+
+@pytest.mark.parametrize("choices", CHOICES, ids=str)
+def test_a_folded_activation_has_the_outputs_of_the_learned_one_eager_and_exported(choices):
+    learned = filled(ChebyshevLagrange(4, **choices))
+    folded = chebact.fold_(nn.Sequential(learned))[0]
+    assert isinstance(folded, FoldedActivation)
+    assert list(folded.parameters()) == []
+    x = drawn(3, 4, 5, 4, seed=2).to(learned.heights.dtype) * 1.5
+    x.view(-1)[:3] = torch.tensor([0.0, 1.0, -1.0])
+    wanted = learned(x).detach()
+    assert torch.equal(folded(x), wanted)
+    with warnings.catch_warnings(action="ignore"):
+        exported = torch.export.export(folded, (x,)).module()
+    size = max(1.0, wanted.abs().max().item())
+    eps = 1e-13 if x.dtype == torch.float64 else 3e-6
+    torch.testing.assert_close(exported(x), wanted, rtol=0, atol=eps * size)
+
+
+def test_weighted_polynomials_and_replicas_fold():
+    for layer in (WeightedChebyshev(4, degree=5), ChebyshevLagrange(4, replicas=3)):
+        x = drawn(3, 6, 4) if layer.replicas else drawn(6, 4)
+        folded = chebact.fold_(filled(layer))
+        torch.testing.assert_close(folded(x), layer(x).detach())
+        exported = torch.export.export(folded, (x,)).module()
+        torch.testing.assert_close(exported(x), layer(x).detach(), rtol=1e-4, atol=1e-4)
+
+
+def test_half_precision_is_computed_in_float32_and_rounded_once():
+    layer = filled(ChebyshevLagrange(4)).bfloat16()
+    x = drawn(6, 4).bfloat16()
+    exported = torch.export.export(chebact.fold_(layer), (x,)).module()
+    torch.testing.assert_close(exported(x), layer(x).detach(), rtol=2**-7, atol=2**-7)
+
+
+def test_fold_changes_the_model_in_place_one_module_at_two_places_stays_one_and_x_keeps_its_gradient():
+    activation = filled(ChebyshevLagrange(4))
+    model = nn.Sequential(nn.Linear(4, 4), activation, nn.Linear(4, 4), activation)
+    before, x = copy.deepcopy(model), drawn(5, 4).requires_grad_()
+    assert chebact.fold_(model) is model
+    assert model[1] is model[3]
+    (wanted,) = torch.autograd.grad(before(x).sum(), x)
+    (got,) = torch.autograd.grad(model(x).sum(), x)
+    torch.testing.assert_close(got, wanted)
+    again = chebact.fold_(before)
+    again.load_state_dict(model.state_dict())
+    torch.testing.assert_close(again(x), model(x))
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: chebact.fold_(nn.Linear(2, 2)), "model must have a learned activation, got none"),
+        (lambda: chebact.fold_(nn.Sequential(ChebyshevLagrange())), "call chebact.materialize"),
+        (lambda: chebact.fold_(3), "model must be a torch.nn.Module, got int"),
+    ],
+    ids=["none", "lazy", "no module"],
+)
+def test_what_cannot_be_folded_is_said(call, words):
+    with pytest.raises((ValueError, TypeError), match=words):
+        call()
+
+
+def onnx_session(model, inputs, path, dynamic=True):
+    runtime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
+    pytest.importorskip("onnxscript", reason="onnxscript is not installed")
+    shapes = tuple({0: torch.export.Dim("batch", min=1, max=64)} for _ in inputs) if dynamic else None
+    with warnings.catch_warnings(action="ignore"):  # of the exporter about its own parts
+        torch.onnx.export(model, inputs, str(path), dynamo=True, dynamic_shapes=shapes, verbose=False)
+    return runtime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+
+
+def operated(name):
+    torch.manual_seed(0)
+    build, inputs, _ = MODELS[name]
+    return chebact.replace_activations(build(), inputs).model, inputs
+
+
+NETWORKS = {
+    "synthetic": lambda: (ResidualMLP.from_table("cl-extrapolate", 3), (drawn(4, 3),)),
+    "clinical": lambda: (
+        ResidualMLP(66, 2, blocks=2, layers=2, last_activation=False, shortcut="mean", activation="cl-extrapolate"),
+        (drawn(4, 66),),
+    ),
+    "images": lambda: (
+        ShakeShakeResNet(3, activation="cl-extrapolate", widths=(4, 8, 8, 8), blocks=1),
+        (drawn(4, 3, 16, 16),),
+    ),
+    "residual net": lambda: operated("residual net"),
+    "transformer": lambda: operated("transformer, ReLU by function"),
+    "U-Net": lambda: operated("U-Net with checkpointing"),
+}
+LONG = ("images", "clinical", "residual net", "U-Net", "transformer")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow if name in LONG else ()) for name in NETWORKS]
+)
+def test_onnxruntime_with_a_dynamic_batch_computes_what_the_network_does(name, tmp_path):
+    torch.manual_seed(0)
+    network, inputs = NETWORKS[name]()
+    for part in network.modules():
+        if isinstance(part, ChebyshevLagrange):
+            filled(part)
+    network.eval()
+    session = onnx_session(chebact.fold_(copy.deepcopy(network)), inputs, tmp_path / "network.onnx")
+    for rows in (1, 4, 9):
+        x = drawn(rows, *inputs[0].shape[1:], seed=rows)
+        (got,) = session.run(None, {session.get_inputs()[0].name: x.numpy()})
+        wanted = network(x).detach()
+        size = max(1.0, wanted.abs().max().item())
+        torch.testing.assert_close(torch.from_numpy(got), wanted, rtol=0, atol=1e-5 * size)
+
+
+@pytest.mark.parametrize("degree", [3, 5])
+def test_without_tails_the_graph_is_gemm_add_and_mul_alone(degree, tmp_path):
+    onnx = pytest.importorskip("onnx", reason="onnx is not installed")
+    network = nn.Sequential(nn.Linear(3, 8), filled(ChebyshevLagrange(8, degree=degree, tails="none")), nn.Linear(8, 2))
+    onnx_session(chebact.fold_(network), (drawn(4, 3),), tmp_path / "network.onnx")
+    graph = onnx.load(str(tmp_path / "network.onnx")).graph
+    assert {node.op_type for node in graph.node} == {"Gemm", "Add", "Mul"}
