@@ -9,7 +9,7 @@ from numba import carray, float32, float64, int64
 
 from chebact.basis import SMALL_ENOUGH, steps_down
 from chebact.kernels.cpu import call_block as b
-from chebact.kernels.cpu.above_cubic_tables import multiplied, padded, put_table, put_wide_table
+from chebact.kernels.cpu.above_cubic_tables import multiplied, padded, put_columns, put_table
 from chebact.kernels.cpu.barycentric_formula import constant, slopes_and_sums, values_of
 from chebact.kernels.cpu.lanes import (
     load,
@@ -76,20 +76,6 @@ def run_slopes(
 
 
 @jit
-def in_columns(columns, table, first, count, repeat, numbers):
-    """The tables of `count` channels a row a number, every channel `repeat` times, padded to whole vectors."""
-    step = padded(columns, count * repeat)
-    for k in range(numbers):
-        at = k * step
-        for c in range(first, first + count):
-            for _ in range(repeat):
-                store(columns, at, load_one(table, c * numbers + k))
-                at += 1
-        for i in range(at, (k + 1) * step):
-            store(columns, i, load_one(columns, i - 1))
-
-
-@jit
 def copy_some(room, at, start, i, count, zero):
     """Copy `count` numbers from start[i] on to room[at], and fill up a vector with zeros."""
     for n in range(width_of(room)):
@@ -143,7 +129,8 @@ def programs(
     numpy_type = numpy.float32 if dtype is float32 else numpy.float64
     limits = (float(numpy.finfo(numpy_type).max), SMALL_ENOUGH, *steps_down(numpy_type))
     inside = float64 if form == "wide" else dtype  # the type that tables and running sums are in
-    with_factor = form != "wide"  # the last number of a table
+    with_factor = int(form != "wide")  # the last number of a table
+    divided, most = with_factor or None, limits[0] if form == "nodes" else numpy.inf
     run = 2**40 if form == "wide" else RUN  # terms that a lane adds up in it
     wide, short, plain, lined, joined, smooth = (  # type: ignore[assignment]
         choice or None for choice in (form != "nodes", form == "short", plain, lined, joined, smooth)
@@ -156,6 +143,7 @@ def programs(
         x, out = wide_pointer(block[b.X], dtype, lanes), wide_pointer(block[b.OUT], dtype, lanes)
         table, k = wide_pointer(block[b.TABLE], inside, lanes), wide_pointer(block[b.CONSTANTS], dtype, lanes)
         more = wide_pointer(block[b.SLOPES], float64, lanes)
+        values, matrix = pointer(block[b.VALUES], dtype), pointer(block[b.TABLE_MATRIX], float64)
         channels, inner, terms, numbers = block[b.CHANNELS], block[b.INNER], block[b.DEGREE] + 1, block[b.NUMBERS]
         room_array = numpy.empty(2 * lanes, dtype)
         room = wide_pointer(room_array.ctypes.data, dtype, lanes)
@@ -187,7 +175,11 @@ def programs(
                 step = padded(x, length)
                 columns_array = numpy.empty(step * numbers, inside)
                 columns = wide_pointer(columns_array.ctypes.data, inside, lanes)
-                in_columns(columns, table, r * channels + c0, c1 - c0, inner, numbers)
+                bent = (numbers - 1 if lined is None else terms) if wide is None else (terms + 1) // 2 * 2
+                put_columns(
+                    columns, values, r * channels + c0, c1 - c0, inner, matrix, terms, numbers - with_factor, bent,
+                    most, block[b.KEPT], divided, limits,
+                )  # fmt: skip
                 near = RUN if wide is None else max(4, NEAR // length)
                 for begin in range(o0, o1, near):
                     end = min(begin + near, o1)
@@ -217,6 +209,7 @@ def programs(
         out, partial = wide_pointer(block[b.OUT], dtype, lanes), pointer(block[b.PARTIAL], float64)
         table, k = wide_pointer(block[b.TABLE], inside, lanes), wide_pointer(block[b.CONSTANTS], dtype, lanes)
         more = wide_pointer(block[b.SLOPES], float64, lanes)
+        values, matrix = pointer(block[b.VALUES], dtype), pointer(block[b.TABLE_MATRIX], float64)
         channels, inner, terms = block[b.CHANNELS], block[b.INNER], block[b.DEGREE] + 1
         sums, numbers = block[b.SUMS], block[b.NUMBERS]
         room_array = numpy.empty(lanes * (4 + 2 * terms), dtype)
@@ -264,7 +257,11 @@ def programs(
                 gap = channels * inner
                 columns_array = numpy.empty(step * numbers, inside)
                 columns = wide_pointer(columns_array.ctypes.data, inside, lanes)
-                in_columns(columns, table, r * channels + c0, c1 - c0, inner, numbers)
+                bent = (numbers - 1 if lined is None else terms) if wide is None else (terms + 1) // 2 * 2
+                put_columns(
+                    columns, values, r * channels + c0, c1 - c0, inner, matrix, terms, numbers - with_factor, bent,
+                    most, block[b.KEPT], divided, limits,
+                )  # fmt: skip
                 near, summed = RUN if wide is None else min(RUN, max(4, NEAR // length)), 0
                 for begin in range(o0, o1, near):
                     end = min(begin + near, o1)
@@ -312,20 +309,15 @@ def programs(
     def tables(address: Any) -> None:
         edition  # noqa: B018  # a mention makes it part of the key that the compiled code is kept under
         block = carray(pointer(address, int64), b.LENGTH)
-        values, out = pointer(block[b.X], dtype), pointer(block[b.OUT], inside)
-        matrix, terms = wide_pointer(block[b.MATRIX], float64, 8), block[b.DEGREE] + 1
-        numbers, kept = block[b.NUMBERS] - with_factor, block[b.INNER]
+        values, out = pointer(block[b.VALUES], dtype), pointer(block[b.TABLE], inside)
+        matrix, terms = pointer(block[b.TABLE_MATRIX], float64), block[b.DEGREE] + 1
+        numbers = block[b.NUMBERS] - with_factor
+        bent = (numbers if lined is None else terms) if wide is None else (terms + 1) // 2 * 2
         row_array = numpy.empty(padded(matrix, numbers), numpy.float64)
-        row = wide_pointer(row_array.ctypes.data, float64, 8)
-        for c in range(block[b.CHANNELS]):
-            multiplied(row, values, c * terms, matrix, terms, numbers, kept)
-            if wide is None:
-                bent = numbers if lined is None else terms
-                put_table(out, c * (numbers + 1), row, bent, limits[0], numbers, limits)
-            elif short is None:
-                put_wide_table(out, c * numbers, row, (terms + 1) // 2 * 2, numbers, limits[0])
-            else:
-                put_table(out, c * (numbers + 1), row, (terms + 1) // 2 * 2, numpy.inf, numbers, limits)
+        row = pointer(row_array.ctypes.data, float64)
+        for c in range(block[b.REPLICAS] * block[b.CHANNELS]):
+            multiplied(row, values, c * terms, matrix, terms, numbers, block[b.KEPT])
+            put_table(out, c * block[b.NUMBERS], row, bent, most, numbers, divided, limits)
         keep_alive(row_array)
 
     return {"tables": tables, "forward": forward, "backward": backward, "finish": finish}
