@@ -1,20 +1,20 @@
-"""Everything a developer runs: `python3 dev.py COMMAND [ARGUMENTS]`, with nothing installed but Python 3.11 and pip.
+"""Developer commands: `python3 dev.py COMMAND [ARGUMENTS]`. Only Python 3.11 and pip are required.
 
-  setup              make .venv and install torch, then chebact with all that its tests need
-  test [ARGS]        the tests; ARGS go to pytest
+  setup              create .venv and install torch, then chebact with everything that its tests need
+  test [ARGS]        the tests; ARGS are passed to pytest
   slow [ARGS]        the tests marked slow
-  check [ARGS]       format, lint, types and tests, as the continuous integration does; ARGS go to pytest
-  format             rewrite the sources in the house format and apply the safe fixes of the linter
+  check [ARGS]       format, lint, types and tests, as the continuous integration does; ARGS are passed to pytest
+  format             format the sources and apply the safe fixes of the linter
   bench [ARGS]       time the activations (`chebact bench ops`); with --peers also other libraries, in .venv-peers
-  reproduce [ARGS]   the main result of the paper (`chebact reproduce`); --full does all of it
+  reproduce [ARGS]   the main result of the paper (`chebact reproduce`)
   clean [--all]      remove caches and built files; --all also removes the environments
 
-Every command but clean makes the environment first where it is missing or out of date, and runs in the project folder.
+Every command except clean first creates or updates the environment if necessary, and runs in the project folder.
 """
 
 import sys
 
-# An older Python 3 has to get as far as this line, so the file keeps to syntax that Python 3.6 can parse.
+# An older Python 3 must be able to parse this file to reach this line, so it uses the syntax of Python 3.6.
 if sys.version_info < (3, 11):
     sys.exit(
         "dev.py: this is Python %d.%d, and chebact needs Python 3.11 or newer: "
@@ -37,23 +37,23 @@ PEERS_VENV = ROOT / ".venv-peers"
 EXTRAS = "lab,dask,onnx,test"
 OLDEST_TORCH = (2, 6)
 PEERS = ("torchortho==0.1.2", "deepsplines==1.0.0", "rational-activations==0.2.0", "torchcurves==0.3.3")
-SETUP_VERSION = "1"  # raise it when the steps below change, and every environment is brought up to date
+SETUP_VERSION = "1"  # increase it when the steps below change; then every environment is updated
 LINES_SHOWN = 12
-UNREACHABLE = (  # what pip says of an index that does not answer; its last lines then speak of conflicts
+UNREACHABLE = (  # messages of pip for an index that does not answer; its last lines are about conflicts then
     "after connection broken by",
     "Could not fetch URL",
     "Temporary failure in name resolution",
 )
 INTERRUPTED = 130
-PATIENCE = 10  # seconds that a command has to end after Ctrl-C
+PATIENCE = 10  # seconds for a command to end after Ctrl-C
 
 
 class SetupError(Exception):
-    """What stopped the set-up, as one sentence for the user."""
+    """The reason why the setup failed, as one sentence for the user."""
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run one command and give its exit code; whatever stops it is told in one sentence."""
+    """Run one command and return its exit code; errors are printed as one sentence."""
     if not arguments or arguments[0] in ("-h", "--help", "help"):
         print(__doc__)
         return 0 if arguments else 2
@@ -71,7 +71,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def complain(sentence: str, code: int = 1) -> int:
-    """Put one sentence on stderr and give the exit code that goes with it."""
+    """Print one sentence on stderr and return the exit code."""
     print(f"dev.py: {sentence}", file=sys.stderr)
     return code
 
@@ -80,7 +80,7 @@ def complain(sentence: str, code: int = 1) -> int:
 
 
 def setup(arguments: list[str]) -> int:
-    """Make the environment, or find that it is there."""
+    """Create or update the environment."""
     refuse(arguments, "setup")
     python = prepare()
     print(f"ready: {python.relative_to(ROOT)}")
@@ -98,7 +98,7 @@ def slow(arguments: list[str]) -> int:
 
 
 def check(arguments: list[str]) -> int:
-    """Run all four checks, whatever the first ones say, and name those that failed."""
+    """Run all four checks, even if some fail, and list those that failed."""
     python = prepare()
     steps = {
         "format": ["ruff", "format", "--check", "."],
@@ -127,12 +127,12 @@ def bench(arguments: list[str]) -> int:
 
 
 def reproduce(arguments: list[str]) -> int:
-    """Run the main job of the project."""
+    """Reproduce the main result of the paper."""
     return run_in(prepare(), "chebact", "reproduce", *arguments)
 
 
 def clean(arguments: list[str]) -> int:
-    """Remove what can be made again."""
+    """Remove caches and built files."""
     refuse([word for word in arguments if word != "--all"], "clean")
     for name in (".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis", "build", "dist"):
         shutil.rmtree(ROOT / name, ignore_errors=True)
@@ -158,13 +158,13 @@ COMMANDS: dict[str, Callable[[list[str]], int]] = {
 
 
 def refuse(arguments: list[str], command: str) -> None:
-    """Stop where a command got arguments that it has no use for."""
+    """Stop if a command got arguments that it does not take."""
     if arguments:
         raise SetupError(f"{command} does not take {' '.join(arguments)!r}: `python3 dev.py help` lists what it takes.")
 
 
 def in_parallel(arguments: list[str]) -> list[str]:
-    """Let pytest use two processes, unless the arguments already settle how it runs."""
+    """Run pytest in two processes, unless the arguments set the number."""
     settled = any(word.startswith(("-n", "-p", "--numprocesses", "--pdb")) for word in arguments)
     return arguments if settled else ["-n", "2", *arguments]
 
@@ -172,7 +172,7 @@ def in_parallel(arguments: list[str]) -> list[str]:
 def run_in(python: Path, module: str, *arguments: str) -> int:
     """Run a module with the Python of an environment, its output going straight to the user.
 
-    Told to stop, this waits until the module has put its work away: SIGTERM is passed on, Ctrl-C reaches it anyway.
+    When it is stopped, this waits for the module to finish its cleanup: SIGTERM is forwarded, Ctrl-C reaches it anyway.
     """
     with subprocess.Popen([str(python), "-m", module, *arguments], cwd=ROOT) as child:
         before = signal.signal(signal.SIGTERM, lambda number, _: child.send_signal(number))
@@ -180,7 +180,7 @@ def run_in(python: Path, module: str, *arguments: str) -> int:
             code = ended(child)
         finally:
             signal.signal(signal.SIGTERM, before)
-    return code if code >= 0 else 128 - code  # as a shell says that a signal ended it
+    return code if code >= 0 else 128 - code  # the exit code that a shell reports for a signal
 
 
 def ended(child: "subprocess.Popen[bytes]") -> int:
@@ -199,7 +199,7 @@ def ended(child: "subprocess.Popen[bytes]") -> int:
 
 
 def prepare() -> Path:
-    """Give the Python of .venv, with everything installed; costs next to nothing when the stamp says so."""
+    """Return the Python of .venv with everything installed; fast if the stamp is up to date."""
     python, stamp, wanted = python_of(VENV), VENV / "chebact-stamp", fingerprint()
     if python.exists() and read(stamp) == wanted:
         return python
@@ -214,7 +214,7 @@ def prepare() -> Path:
 
 
 def prepare_peers() -> Path:
-    """Give the Python of .venv-peers: other libraries on top of what is in .venv, so that all share one torch."""
+    """Return the Python of .venv-peers: other libraries on top of .venv, so that all share one torch."""
     base = prepare()
     python, stamp, wanted = python_of(PEERS_VENV), PEERS_VENV / "chebact-stamp", fingerprint(*PEERS)
     if python.exists() and read(stamp) == wanted:
@@ -231,30 +231,30 @@ def prepare_peers() -> Path:
 
 
 def python_of(environment: Path) -> Path:
-    """Where an environment keeps its interpreter."""
+    """The interpreter of an environment."""
     return environment / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 
 
 def fingerprint(*more: str) -> str:
-    """A hash of all that decides what gets installed, and of where: an editable install holds the folder's name."""
+    """A hash of everything that decides what is installed, and of the folder, which an editable install contains."""
     parts = [SETUP_VERSION, str(ROOT), *more]
     parts += [read(ROOT / name) for name in ("pyproject.toml", "constraints.txt")]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
 def read(path: Path) -> str:
-    """The text of a file, empty where there is none."""
+    """The text of a file, or an empty string if it does not exist."""
     return path.read_text(encoding="utf-8") if path.is_file() else ""
 
 
 def is_whole(python: Path) -> bool:
-    """Whether an environment has a working pip: an interrupted run can leave one that has not."""
+    """Whether an environment has a working pip; an interrupted setup can leave one without."""
     probe = "import importlib.metadata as m, pip._internal.commands.install; m.version('pip')"
     return python.exists() and answer(python, probe) is not None
 
 
 def make_environment(path: Path) -> None:
-    """Make an empty environment with pip in it, over whatever half-made one is there."""
+    """Create an empty environment with pip; an incomplete one is replaced."""
     seeded = find_spec("ensurepip") is not None
     if find_spec("venv") is None or not (seeded or find_spec("pip")):
         raise SetupError(
@@ -264,14 +264,14 @@ def make_environment(path: Path) -> None:
     say(f"making {path.name}")
     options = ["--clear"] if seeded else ["--clear", "--without-pip"]
     quietly([sys.executable, "-m", "venv", *options, str(path)], f"making {path.name}")
-    if not seeded:  # Debian keeps ensurepip in a package of its own; the pip outside can step in
+    if not seeded:  # Debian has ensurepip in a separate package; the outer pip installs pip instead
         install(Path(sys.executable), "pip", into=python_of(path))
 
 
 def provide_torch(python: Path) -> str:
-    """Give the version of torch in an environment, after installing the tested one if there is none new enough.
+    """Return the version of torch in an environment, after installing the tested one if necessary.
 
-    A step of its own, so that a torch which the user chose (for a certain GPU, say) is left alone.
+    This is a separate step, so that a torch that the user installed (for a GPU, for example) is kept.
     """
     show = "import torch; print(torch.__version__)"
     version = answer(python, show)
@@ -291,7 +291,7 @@ def release(version: str) -> tuple[int, ...]:
 
 
 def constraints_for(torch: str) -> Path:
-    """Write the tested pins, those of torch and its triton replaced where another torch was there already."""
+    """Write the tested pins; those of torch and triton are replaced if another torch is installed."""
     pins = read(ROOT / "constraints.txt").splitlines()
     if f"torch=={torch.partition('+')[0]}" not in pins:
         pins = [pin for pin in pins if not pin.startswith(("torch==", "triton=="))] + [f"torch=={torch}"]
@@ -309,7 +309,7 @@ def install(python: Path, *what: str, into: Path | None = None) -> None:
 
 
 def site_packages(python: Path) -> Path:
-    """Where an environment keeps its packages."""
+    """The package folder of an environment."""
     found = answer(python, "import sysconfig; print(sysconfig.get_path('purelib'))")
     if found is None:
         raise SetupError(f"{python.relative_to(ROOT)} does not run: remove that environment and try again.")
@@ -317,13 +317,13 @@ def site_packages(python: Path) -> Path:
 
 
 def answer(python: Path, code: str) -> str | None:
-    """What a line of Python prints in an environment, or None where it fails."""
+    """The output of a line of Python in an environment, or None if it fails."""
     done = subprocess.run([str(python), "-c", code], cwd=ROOT, capture_output=True, text=True, errors="replace")
     return done.stdout.strip() if done.returncode == 0 else None
 
 
 def quietly(command: list[str], doing: str) -> None:
-    """Run a command and keep its output to itself, unless it fails."""
+    """Run a command and hide its output, unless it fails."""
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}  # so that errors and output keep their order
     done = subprocess.run(
         command,
@@ -346,7 +346,7 @@ def quietly(command: list[str], doing: str) -> None:
 
 
 def say(what: str) -> None:
-    """Tell the user what takes the time."""
+    """Print what is being done."""
     print(f"dev.py: {what} ...", file=sys.stderr, flush=True)
 
 

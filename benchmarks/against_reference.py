@@ -15,7 +15,7 @@ import torch
 
 from chebact import ChebyshevLagrange, kernels
 from chebact.lab.bench.ops import CASES, DEGREES, forward_call, training_call
-from chebact.lab.bench.page import sizes
+from chebact.lab.bench.rows import parse_sizes
 from chebact.lab.bench.timing import interleaved
 
 LIMIT = 2**26  # elements times degree
@@ -31,7 +31,7 @@ def by(kernel: str, call: Callable[[], object]) -> Callable[[], object]:
 
 def measure(case: str, layout: str, degree: int) -> tuple[float, float]:
     """How many times slower the reference is: forward, and forward with backward."""
-    shape = sizes(case)
+    shape = parse_sizes(case)
     x = torch.randn(shape)
     x = x.contiguous(memory_format=torch.channels_last) if layout == "channels_last" else x
     module, gradient = ChebyshevLagrange(shape[1], degree=degree, init="tanh"), torch.randn_like(x)
@@ -49,7 +49,7 @@ def main() -> None:
     for case in parser.parse_args().case:
         for layout in ("nchw", "channels_last") if case.count("x") == 3 else ("nchw",):
             for degree in DEGREES:
-                if math.prod(sizes(case)) * degree > LIMIT:
+                if math.prod(parse_sizes(case)) * degree > LIMIT:
                     continue
                 ratios = measure(case, layout, degree)
                 least = min(least, *ratios)

@@ -9,7 +9,14 @@ from pathlib import Path
 from typing import Any
 
 PAGE = Path(__file__).with_name("api.md")
-MODULES = ("chebact", "chebact.functional", "chebact.kernels", "chebact.networks", "chebact.training")
+MODULES = (
+    "chebact",
+    "chebact.functional",
+    "chebact.kernels",
+    "chebact.networks",
+    "chebact.training",
+    "chebact.estimators",
+)
 HEAD = "# API\n\nMade from the docstrings by `python docs/make_api.py`. (N, C, *) is batch, channel, anything.\n"
 FIELD = re.compile(r"^    (\w+): ", re.MULTILINE)
 

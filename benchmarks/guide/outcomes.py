@@ -134,7 +134,7 @@ def over_kinds(own: Mapping[Cell, Outcome]) -> float:
 
 
 def choose_default(rows: list[Standing]) -> Standing:
-    """The rule of docs/decisions/0070."""
+    """The rule of docs/decisions/0036."""
     learned = [row for row in rows if row.model.learned]
     fewest = min(row.stalled for row in learned)
     left = [row for row in learned if row.stalled <= fewest + 0.01 * row.trainings]

@@ -11,7 +11,7 @@ from settings import Model, Setting
 from torch import Tensor, nn
 
 from chebact import ChebyshevLagrange
-from chebact.initial import shape_named
+from chebact.initial import find_function
 from chebact.lab.spec import stream
 from chebact.networks import ReplicaLinear
 
@@ -42,7 +42,7 @@ def part_of(group: list[Model], seeds: int, width: int) -> nn.Module:
         return FUNCTIONS[first.activation]()
 
     def heights(nodes: Tensor) -> Tensor:
-        rows = [shape_named(model.init)(nodes).expand(seeds, width, -1) for model in group]
+        rows = [find_function(model.init)(nodes).expand(seeds, width, -1) for model in group]
         return torch.cat(rows)
 
     ends = (-first.half_width, first.half_width)

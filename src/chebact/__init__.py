@@ -8,6 +8,7 @@ torch.Size([5, 1])
 
 from chebact import functional, kernels
 from chebact.activations import ChebyshevLagrange, Cubic, PrototypeSimilarity, WeightedChebyshev
+from chebact.curvature import curvature_penalty
 from chebact.export import FoldedActivation, fold_, log_activations, to_c, to_sympy
 from chebact.interpolation import coefficients_to_values, end_slopes, error_bound, polynomial, values_to_coefficients
 from chebact.node_positions import nodes
@@ -28,6 +29,7 @@ __all__ = [
     "Replacement",
     "WeightedChebyshev",
     "coefficients_to_values",
+    "curvature_penalty",
     "end_slopes",
     "error_bound",
     "fold_",

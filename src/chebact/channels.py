@@ -1,7 +1,7 @@
-"""Where the channels of a tensor are: the one home of the rule of the channel axis.
+"""The rule of the channel axis.
 
-`channel_dim` counts the axes of one replica, from either end; with replicas the first axis of all is theirs. A
-tensor of one axis is all channels.
+`channel_dim` counts the axes of one replica, from either end; with replicas the first axis is the replica axis. In a
+tensor with one axis this is the channel axis.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ __all__ = ["describe_axes", "find_axis"]
 
 
 def find_axis(dims: int, channel_dim: int, replicated: bool) -> int | None:
-    """The channel axis of a tensor of `dims` axes, counted over all of them; None where it has no such axis.
+    """The channel axis of a tensor with `dims` axes, counted over all of them; None if there is no such axis.
 
     >>> find_axis(4, 1, False), find_axis(4, 1, True), find_axis(3, -1, True), find_axis(1, 1, False)
     (1, 2, 2, 0)
@@ -28,7 +28,7 @@ def find_axis(dims: int, channel_dim: int, replicated: bool) -> int | None:
 
 
 def describe_axes(shape: Sequence[int], channels: int, replicated: bool) -> str:
-    """Which axes could have been meant, as the end of a message; nothing where none has that many channels.
+    """A hint for a message: the last axis with that many channels; empty if there is none.
 
     >>> describe_axes((4, 10, 8), 8, False)
     '; axis 2 has 8: did you mean channel_dim=-1?'

@@ -1,12 +1,14 @@
-"""What an argument must be, said in one sentence: what came, what was wanted."""
+"""Checks of arguments, and the one form of their messages: "NAME must be WHAT, got VALUE (TYPE); do THIS"."""
 
 from __future__ import annotations
 
 import math
 import operator
+from collections.abc import Iterable
 from typing import Any, Literal, get_args
 
 import torch
+from torch import nn
 
 __all__ = [
     "FLOATS",
@@ -15,17 +17,21 @@ __all__ = [
     "TAILS",
     "Interval",
     "Tails",
-    "axis_of",
-    "count_of",
-    "degree_of",
-    "finite_number",
-    "float_tensor",
-    "float_type",
-    "interval_of",
-    "not_negative",
-    "regression_nodes_of",
-    "tails_of",
-    "whole_number",
+    "check_axis",
+    "check_choice",
+    "check_count",
+    "check_degree",
+    "check_dtype",
+    "check_integer",
+    "check_interval",
+    "check_module",
+    "check_not_negative",
+    "check_number",
+    "check_regression_nodes",
+    "check_tails",
+    "check_tensor",
+    "describe",
+    "must_be",
 ]
 
 MAX_DEGREE = 10_000
@@ -34,121 +40,157 @@ Tails = Literal["extrapolate", "regression", "none"]
 TAILS: tuple[Tails, ...] = get_args(Tails)
 
 FLOATS = (torch.float32, torch.bfloat16, torch.float16, torch.float64)
+_FLOAT_NAMES = "float64, float32, bfloat16 or float16"
 
 Interval = tuple[float, float]
-FOREIGN = {
+UNSUPPORTED = {
     "MaskedTensor": "use its data, x.get_data(), and mask the result",
     "DTensor": "work on the local part, x.to_local() or torch.distributed.tensor.experimental.local_map",
 }
-"""Classes of tensors that cannot be served, and what to do instead."""
+"""Tensor classes that are not supported, and what to do instead."""
 
 
-def whole_number(name: str, given: Any, *, least: int, most: int | None = None) -> int:
-    """`given` as an int between `least` and `most`, or a TypeError or ValueError that names the argument."""
-    if isinstance(given, bool):
-        raise TypeError(f"{name} must be an integer, got {given} (bool)")
+def must_be(name: str, what: str, value: Any, do: str = "") -> str:
+    """The message for an argument that is not accepted.
+
+    >>> must_be("degree", "an integer", "3")
+    "degree must be an integer, got '3' (str)"
+    >>> must_be("x", "(N, 4)", torch.zeros(2, 3).shape, "set channel_dim")
+    'x must be (N, 4), got shape (2, 3); set channel_dim'
+    """
+    return f"{name} must be {what}, got {describe(value)}{'; ' if do else ''}{do}"
+
+
+def describe(value: Any) -> str:
+    """A value and its type in a message; shapes, types and devices as they are printed.
+
+    >>> describe(0.5), describe(torch.zeros(2, 3).shape), describe(torch.int64)
+    ('0.5 (float)', 'shape (2, 3)', 'torch.int64')
+    """
+    if isinstance(value, torch.Size):
+        return f"shape {tuple(value)}"
+    if isinstance(value, torch.dtype | torch.device):
+        return str(value)
+    if isinstance(value, torch.Tensor):
+        return f"a tensor of shape {tuple(value.shape)} ({type(value).__name__})"
+    return f"{_shorten(value)} ({type(value).__name__})"
+
+
+def _shorten(value: Any) -> str:
+    if isinstance(value, int) and value.bit_length() > 200:  # Python limits the length of printed integers
+        return f"{'-' if value < 0 else ''}2^{value.bit_length() - 1} or more"
+    text = " ".join(repr(value).split())
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def check_integer(name: str, value: Any, *, least: int, most: int | None = None) -> int:
+    """`value` as an int between `least` and `most`, or a TypeError or ValueError that names the argument."""
     try:
-        number = operator.index(given)
+        number = operator.index(value)
     except TypeError:
-        raise TypeError(f"{name} must be an integer, got {_described(given)}") from None
+        number = None
+    if number is None or isinstance(value, bool):
+        raise TypeError(must_be(name, "an integer", value))
     if number < least or (most is not None and number > most):
-        wanted = f"at least {least}" if most is None else f"between {least} and {most}"
-        raise ValueError(f"{name} must be {wanted}, got {_shortened(number)}")
+        limits = f"at least {least}" if most is None else f"between {least} and {most}"
+        raise ValueError(must_be(name, limits, number))
     return number
 
 
-def float_tensor(name: str, given: Any) -> None:
-    """`given` is a dense tensor of one of the served types, or a TypeError says what it is."""
-    if not isinstance(given, torch.Tensor):
-        raise TypeError(f"{name} must be a tensor, got {_described(given)}")
-    if given.dtype not in FLOATS:
-        raise TypeError(f"{name} must be float64, float32, bfloat16 or float16, got {given.dtype}")
-    if given.layout != torch.strided or given.is_nested:
-        kind = "a nested tensor; loop over its parts" if given.is_nested else f"layout {given.layout}; use .to_dense()"
+def check_choice(name: str, value: Any, choices: Iterable[str]) -> str:
+    """`value` as one of the names in `choices`, or a TypeError or ValueError that lists them."""
+    names = tuple(choices)
+    if not isinstance(value, str) or value not in names:
+        error = ValueError if isinstance(value, str) else TypeError
+        raise error(must_be(name, f"one of {', '.join(names)}", value))
+    return value
+
+
+def check_module(name: str, value: Any) -> None:
+    """A TypeError unless `value` is a torch.nn.Module."""
+    if not isinstance(value, nn.Module):
+        raise TypeError(must_be(name, "a torch.nn.Module", value))
+
+
+def check_tensor(name: str, value: Any) -> None:
+    """A TypeError unless `value` is a dense tensor of a supported type."""
+    if not isinstance(value, torch.Tensor):
+        raise TypeError(must_be(name, "a tensor", value))
+    if value.dtype not in FLOATS:
+        raise TypeError(must_be(name, _FLOAT_NAMES, value.dtype))
+    if value.layout != torch.strided or value.is_nested:
+        kind = "a nested tensor; loop over its parts" if value.is_nested else f"layout {value.layout}; use .to_dense()"
         raise TypeError(f"{name} must be a dense tensor, got {kind}")
-    foreign = type(given).__name__
-    if foreign in FOREIGN:
-        raise TypeError(f"{name} must be a plain tensor, got {foreign}; {FOREIGN[foreign]}")
+    kind = type(value).__name__
+    if kind in UNSUPPORTED:
+        raise TypeError(f"{name} must be a plain tensor, got {kind}; {UNSUPPORTED[kind]}")
 
 
-def float_type(given: Any) -> None:
-    """`given` is one of the served types, or a TypeError says what it is."""
-    if given not in FLOATS:
-        raise TypeError(f"dtype must be float64, float32, bfloat16 or float16, got {given}")
+def check_dtype(value: Any) -> None:
+    """A TypeError unless `value` is a supported type of numbers."""
+    if value not in FLOATS:
+        raise TypeError(must_be("dtype", _FLOAT_NAMES, value))
 
 
-def count_of(name: str, given: Any) -> int:
-    """`given` as a number of channels, groups or replicas."""
-    return whole_number(name, given, least=1, most=MAX_COUNT)
+def check_count(name: str, value: Any) -> int:
+    """`value` as a number of channels, groups or replicas."""
+    return check_integer(name, value, least=1, most=MAX_COUNT)
 
 
-def axis_of(given: Any) -> int:
-    """`given` as the number of an axis, counted from either end."""
-    if type(given) is not int:
-        raise TypeError(f"channel_dim must be an integer, got {_described(given)}")
-    return given
+def check_axis(value: Any) -> int:
+    """`value` as the index of an axis, from either end."""
+    if type(value) is not int:
+        raise TypeError(must_be("channel_dim", "an integer", value))
+    return value
 
 
-def degree_of(given: Any) -> int:
-    """`given` as a degree from 1 to `MAX_DEGREE`."""
-    return whole_number("degree", given, least=1, most=MAX_DEGREE)
+def check_degree(value: Any) -> int:
+    """`value` as a degree from 1 to `MAX_DEGREE`."""
+    return check_integer("degree", value, least=1, most=MAX_DEGREE)
 
 
-def tails_of(given: Any) -> Tails:
-    """`given` as one of the kinds of tails."""
-    if not isinstance(given, str):
-        raise TypeError(f"tails must be one of {', '.join(TAILS)}, got {_described(given)}")
-    if given not in TAILS:
-        raise ValueError(f"tails must be one of {', '.join(TAILS)}, got {given!r}")
-    return given
+def check_tails(value: Any) -> Tails:
+    """`value` as one of the kinds of tails."""
+    check_choice("tails", value, TAILS)
+    kind: Tails = value
+    return kind
 
 
-def regression_nodes_of(given: Any, degree: int) -> int:
-    """`given` as the number of end nodes that a regression slope is fitted to."""
-    return whole_number("regression_nodes", given, least=2, most=degree + 1)
+def check_regression_nodes(value: Any, degree: int) -> int:
+    """`value` as the number of end nodes for a regression slope."""
+    return check_integer("regression_nodes", value, least=2, most=degree + 1)
 
 
-def interval_of(given: Any) -> Interval:
-    """`given` as two finite floats, the left one smaller."""
+def check_interval(value: Any) -> Interval:
+    """`value` as two finite floats, the left one smaller."""
     try:
-        left, right = given
+        left, right = value
     except (TypeError, ValueError):
-        raise TypeError(f"interval must be a pair of numbers (a, b) with a < b, got {_described(given)}") from None
-    ends = (finite_number("interval[0]", left), finite_number("interval[1]", right))
+        raise TypeError(must_be("interval", "a pair of numbers (a, b) with a < b", value)) from None
+    ends = (check_number("interval[0]", left), check_number("interval[1]", right))
     if not ends[0] < ends[1]:
-        raise ValueError(f"interval must be (a, b) with a < b, got ({ends[0]}, {ends[1]})")
+        raise ValueError(must_be("interval", "(a, b) with a < b", ends))
     if not 1e-30 < ends[1] - ends[0] < 1e30:
-        raise ValueError(f"interval must be wider than 1e-30 and narrower than 1e30, got ({ends[0]}, {ends[1]})")
+        raise ValueError(must_be("interval", "wider than 1e-30 and narrower than 1e30", ends))
     return ends
 
 
-def finite_number(name: str, given: Any) -> float:
-    """`given` as a finite float."""
-    if isinstance(given, (bool, str, bytes)) or not hasattr(given, "__float__"):
-        raise TypeError(f"{name} must be a number, got {_described(given)}")
+def check_number(name: str, value: Any) -> float:
+    """`value` as a finite float."""
     try:
-        number = float(given)
+        number = float(value) if hasattr(value, "__float__") and not isinstance(value, bool) else None
     except (TypeError, ValueError, RuntimeError, OverflowError):
-        raise TypeError(f"{name} must be a number, got {_described(given)}") from None
+        number = None
+    if number is None:
+        raise TypeError(must_be(name, "a number", value))
     if not math.isfinite(number):
-        raise ValueError(f"{name} must be finite, got {number}")
+        raise ValueError(must_be(name, "finite", number))
     return number
 
 
-def not_negative(name: str, given: Any) -> float:
-    """`given` as a finite float that is zero or more."""
-    number = finite_number(name, given)
+def check_not_negative(name: str, value: Any) -> float:
+    """`value` as a finite float that is zero or more."""
+    number = check_number(name, value)
     if number < 0:
-        raise ValueError(f"{name} must be zero or more, got {number}")
+        raise ValueError(must_be(name, "zero or more", number))
     return number
-
-
-def _described(given: Any) -> str:
-    return f"{_shortened(given)} ({type(given).__name__})"
-
-
-def _shortened(given: Any) -> str:
-    if isinstance(given, int) and given.bit_length() > 200:  # Python itself refuses to write some of these out
-        return f"{'-' if given < 0 else ''}2^{given.bit_length() - 1} or more"
-    text = repr(given)
-    return text if len(text) <= 60 else text[:57] + "..."

@@ -1,6 +1,6 @@
-"""The kernels as operators that torch.compile keeps as one call in its graph.
+"""The kernels as custom operators: one call in the graph of torch.compile.
 
-Only compiled code comes through here: in eager mode an operator costs more than the kernel on a small tensor.
+Eager code does not use them: on a small tensor an operator costs more than the kernel.
 """
 
 from __future__ import annotations
@@ -12,21 +12,21 @@ from torch import Tensor
 
 from chebact import kernels
 from chebact.basis import Basis, basis_of
-from chebact.checks import interval_of, regression_nodes_of, tails_of
+from chebact.checks import check_interval, check_regression_nodes, check_tails, must_be
 from chebact.kernels.reference import broadcast, differentiable
 
 __all__ = ["basis_named", "evaluate", "gradients", "in_plain_torch"]
 
 
 def basis_named(values: Tensor, kind: str, nodes: int, left: float, right: float) -> Basis:
-    """The basis; `kind` is the kind of tails, or "chebyshev" for weighted Chebyshev polynomials."""
+    """The basis from numbers; `kind` is the kind of tails, or "chebyshev" for weighted Chebyshev polynomials."""
     degree = (values.shape[-1] if values.dim() else 0) - 1
     if degree < 1:
-        raise ValueError(f"values must be (channel, degree + 1) with a degree of at least 1, got {tuple(values.shape)}")
+        raise ValueError(must_be("values", "(channel, degree + 1) with a degree of at least 1", values.shape))
     if kind == "chebyshev":
         return basis_of(Basis(degree, "none", parameters="coefficients"))
-    count = regression_nodes_of(nodes, degree) if kind == "regression" else 2
-    return basis_of(Basis(degree, tails_of(kind), count, interval_of((left, right))))
+    count = check_regression_nodes(nodes, degree) if kind == "regression" else 2
+    return basis_of(Basis(degree, check_tails(kind), count, check_interval((left, right))))
 
 
 @torch.library.custom_op("chebact::evaluate", mutates_args=())
@@ -54,41 +54,29 @@ def gradients(
 
 
 @evaluate.register_fake
-def _(
-    x: Tensor, values: Tensor, kind: str, nodes: int, left: float, right: float, channel_dim: int, replicated: bool
-) -> Tensor:
+def _(x: Tensor, *_: Any) -> Tensor:
     return torch.empty_like(x)
 
 
 @gradients.register_fake
-def _(
-    x: Tensor,
-    grad: Tensor,
-    values: Tensor,
-    kind: str,
-    nodes: int,
-    left: float,
-    right: float,
-    channel_dim: int,
-    replicated: bool,
-) -> tuple[Tensor, Tensor]:
+def _(x: Tensor, grad: Tensor, values: Tensor, *_: Any) -> tuple[Tensor, Tensor]:
     return torch.empty_like(x), values.new_empty(values.shape)
 
 
 def _keep(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-    x, values, *ctx.choices = inputs
+    x, values, *ctx.options = inputs
     ctx.save_for_backward(x, values)
 
 
 def _backward(ctx: Any, grad: Tensor) -> Any:
     x, values = ctx.saved_tensors
-    return *gradients(x, grad, values, *ctx.choices), None, None, None, None, None, None
+    return *gradients(x, grad, values, *ctx.options), None, None, None, None, None, None
 
 
 evaluate.register_autograd(_backward, setup_context=_keep)
 
 
 def in_plain_torch(x: Tensor, values: Tensor, basis: Basis, axis: int, replicated: bool) -> Tensor:
-    """The formula in operations that torch.export, ONNX and subclasses of tensors know, for autograd to go through."""
+    """The formula in plain torch operations, for torch.export, ONNX, tensor subclasses and their autograd."""
     dtype = torch.promote_types(torch.promote_types(x.dtype, values.dtype), torch.float32)
     return differentiable(x.to(dtype), broadcast(x, values.to(dtype), axis, replicated), basis).to(x.dtype)

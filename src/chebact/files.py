@@ -1,4 +1,4 @@
-"""Files that are whole or not there: written beside their place, flushed, renamed; folders with one writer."""
+"""Atomic writes of files (temporary file, flush, rename) and folders locked for one process."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ try:
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["FolderInUseError", "alone_in", "flush_folder", "write_whole", "writing_whole"]
+__all__ = ["FolderInUseError", "exclusive_lock", "flush_folder", "open_atomic", "write_atomic"]
 
 
 class FolderInUseError(OSError):
-    """Another process works in the folder."""
+    """Another process holds the lock of the folder."""
 
 
 @contextmanager
-def alone_in(folder: Path) -> Iterator[None]:
-    """Work in a folder, which is made, while no other process does so; a FolderInUseError where one does.
+def exclusive_lock(folder: Path) -> Iterator[None]:
+    """Create a folder and lock it for this process; a FolderInUseError if another process holds the lock.
 
-    The system gives the folder free when the process ends, however it ends. Where it knows no such locks (Windows,
-    some network drives) nothing is held.
+    The system releases the lock when the process ends, for any reason. Systems without such locks (Windows, some
+    network drives) do not lock.
 
-    >>> with tempfile.TemporaryDirectory() as folder, alone_in(Path(folder) / "a"):
-    ...     with alone_in(Path(folder) / "b"):
+    >>> with tempfile.TemporaryDirectory() as folder, exclusive_lock(Path(folder) / "a"):
+    ...     with exclusive_lock(Path(folder) / "b"):
     ...         pass
     """
     folder.mkdir(parents=True, exist_ok=True)
@@ -48,18 +48,18 @@ def alone_in(folder: Path) -> Iterator[None]:
         yield
 
 
-def write_whole(path: Path, content: bytes) -> None:
-    """Replace a file, or make it and its folders, in one step: a reader meets all of the old or all of the new."""
-    with writing_whole(path) as file:
+def write_atomic(path: Path, content: bytes) -> None:
+    """Create or replace a file and its folders atomically: a reader sees the old content or the new content."""
+    with open_atomic(path) as file:
         file.write(content)
 
 
 @contextmanager
-def writing_whole(path: Path) -> Iterator[BinaryIO]:
-    """A file to write to that takes the place of `path` when the block ends well, and vanishes when it does not.
+def open_atomic(path: Path) -> Iterator[BinaryIO]:
+    """A file to write to, which replaces `path` when the block succeeds and is removed when it fails.
 
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with writing_whole(Path(folder) / "a" / "b.txt") as file:
+    ...     with open_atomic(Path(folder) / "a" / "b.txt") as file:
     ...         _ = file.write(b"all of it")
     ...     (Path(folder) / "a" / "b.txt").read_bytes()
     b'all of it'
@@ -80,7 +80,7 @@ def writing_whole(path: Path) -> Iterator[BinaryIO]:
 
 
 def flush_folder(folder: Path) -> None:
-    """Make a rename last through a power cut, where the system lets a folder be flushed."""
+    """Flush a folder, where the system allows it, so that a rename survives a power failure."""
     if hasattr(os, "O_DIRECTORY"):
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         try:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy
 
-from chebact.checks import Interval, interval_of, whole_number
+from chebact.checks import Interval, check_integer, check_interval
 from chebact.pieces import Pieces, evaluate_pieces
 
 __all__ = ["LookupTable", "make_table"]
@@ -48,7 +48,7 @@ def make_table(pieces: Pieces, bits: Any, span: Any) -> LookupTable:
     >>> make_table(pieces_of([1.0, -1.0], Basis(1)), 4, (-1.0, 1.0)).entries.tolist()  # the line x
     [-7, -6, -5, -4, -3, -3, -2, 0, 0, 2, 3, 3, 4, 5, 6, 7]
     """
-    bits, (left, right) = whole_number("bits", bits, least=2, most=MOST_BITS), interval_of(span)
+    bits, (left, right) = check_integer("bits", bits, least=2, most=MOST_BITS), check_interval(span)
     edges = numpy.linspace(left, right, 2**bits + 1)
     at_edges = evaluate_pieces(pieces, edges)
     low, high = numpy.minimum(at_edges[:-1], at_edges[1:]), numpy.maximum(at_edges[:-1], at_edges[1:])

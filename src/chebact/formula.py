@@ -1,17 +1,17 @@
-"""A learned channel in writing: its polynomial and its two straight lines."""
+"""The formula of a learned channel as text: its polynomial and its two straight lines."""
 
 from __future__ import annotations
 
 import torch
 
-from chebact.basis import Basis
+from chebact.basis import CHEBYSHEV_POWERS, Basis
 from chebact.interpolation import values_to_coefficients
 
 __all__ = ["formula"]
 
 
 def formula(values: torch.Tensor, basis: Basis, digits: int = 6) -> str:
-    """The pieces of one channel, a line each; `values` are (degree + 1,).
+    """The formula of one channel, one line per piece; `values` are (degree + 1,).
 
     Up to degree 3 the polynomial is written in powers of x (on an interval other than [-1, 1] in powers of
     t = (x - middle) / half its length), above as a Chebyshev series.
@@ -40,17 +40,13 @@ def _polynomial(series: torch.Tensor, basis: Basis, digits: int) -> str:
     plain = (a, b) == (-1.0, 1.0)
     letter = "x" if plain else "t"
     if basis.degree <= 3:
-        text = _sum(_powers(series.tolist()), [f"{letter}^{k}" if k > 1 else letter for k in range(4)], digits)
+        powers = CHEBYSHEV_POWERS[: len(series), : len(series)] @ series.numpy()
+        text = _sum(powers.tolist(), [f"{letter}^{k}" if k > 1 else letter for k in range(4)], digits)
     else:
         text = _sum(series.tolist(), [f"T{k}({letter})" for k in range(basis.degree + 1)], digits)
     middle, half = (a + b) / 2, (b - a) / 2
     shifted = f"(x {'-' if middle >= 0 else '+'} {_number(abs(middle), digits)})" if middle else "x"
     return text if plain else f"{text}   with t = {shifted} / {_number(half, digits)}"
-
-
-def _powers(series: list[float]) -> list[float]:
-    c = [*series, 0.0, 0.0, 0.0][:4]
-    return [c[0] - c[2], c[1] - 3 * c[3], 2 * c[2], 4 * c[3]][: len(series)]
 
 
 def _line(height: float, slope: float, end: float, digits: int) -> str:
@@ -59,7 +55,7 @@ def _line(height: float, slope: float, end: float, digits: int) -> str:
 
 
 def _sum(numbers: list[float], factors: list[str], digits: int) -> str:
-    """Terms with their signs, those that round to nothing left out; the first factor is not written."""
+    """Terms with their signs, without those that round to zero; the first factor is not written."""
     largest = max(abs(number) for number in numbers)
     text = ""
     for index, number in enumerate(numbers):

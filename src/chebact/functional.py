@@ -1,4 +1,4 @@
-"""The activations as functions: checks, then the derivative-proof core, then whichever kernel serves the tensor."""
+"""The activations as functions: checks, then autograd, then the kernel."""
 
 from __future__ import annotations
 
@@ -13,10 +13,22 @@ from torch.overrides import handle_torch_function
 from chebact.autograd import evaluate, record
 from chebact.basis import Basis, basis_of
 from chebact.channels import describe_axes, find_axis
-from chebact.checks import FLOATS, Interval, Tails, degree_of, float_tensor, interval_of, regression_nodes_of, tails_of
+from chebact.checks import (
+    FLOATS,
+    Interval,
+    Tails,
+    check_axis,
+    check_degree,
+    check_interval,
+    check_regression_nodes,
+    check_tails,
+    check_tensor,
+    describe,
+    must_be,
+)
 from chebact.compiled import in_plain_torch
 from chebact.kernels import evaluate as run_kernel
-from chebact.kernels import find_plan
+from chebact.kernels.fast_path import find_plan
 from chebact.torch_modes import OWN_TYPES, Mode, find_mode, in_forward_mode, is_exporting, transforms_active
 from chebact.watchers import notify, watched
 
@@ -37,10 +49,10 @@ def chebyshev_lagrange(
 ) -> torch.Tensor:
     """The learned polynomial per channel, with straight tails outside the interval.
 
-    x is of any shape with a channel axis at `channel_dim` (an x of one axis is all channels). `heights` are those at
-    the nodes, from the right end to the left: (channel, degree + 1), or (1, degree + 1) for one shape that all
-    elements share. With a replica axis on both, x is (replica, ...) and heights (replica, channel, degree + 1); then
-    `channel_dim` counts the axes of one replica. The result has the shape, type and memory format of x.
+    x has any shape with a channel axis at `channel_dim`; an x with one axis is (channel,). `heights` are the values at
+    the nodes, from the right end to the left: (channel, degree + 1), or (1, degree + 1) for one function shared by all
+    elements. With replicas x is (replica, ...) and heights are (replica, channel, degree + 1); then `channel_dim`
+    counts the axes of one replica. The result has the shape, type and memory format of x.
 
     >>> x = torch.tensor([[-2.0, 0.5], [0.0, 3.0]])
     >>> heights = torch.tensor([[1.0, -1.0], [1.0, 0.0]])  # degree 1: the line x, and the line (x + 1) / 2
@@ -49,13 +61,13 @@ def chebyshev_lagrange(
             [ 0.0000,  2.0000]])
     """
     if isinstance(x, fx.Proxy):  # one call in the graph of torch.fx.symbolic_trace
-        choices = {"tails": tails, "regression_nodes": regression_nodes, "channel_dim": channel_dim}
-        return handle_torch_function(chebyshev_lagrange, (x,), x, heights, interval=interval, **choices)
+        options = {"tails": tails, "regression_nodes": regression_nodes, "channel_dim": channel_dim}
+        return handle_torch_function(chebyshev_lagrange, (x,), x, heights, interval=interval, **options)
     check_tensors(x, heights, "heights")
     if torch.compiler.is_compiling():  # in a graph under construction the interval may have no value yet
         axis = channel_axis(x, heights, channel_dim, "heights")
-        count = regression_nodes_of(regression_nodes, heights.shape[-1] - 1) if tails == "regression" else 2
-        return _in_graph(x, heights, tails_of(tails), count, interval, axis)
+        count = check_regression_nodes(regression_nodes, heights.shape[-1] - 1) if tails == "regression" else 2
+        return _in_graph(x, heights, check_tails(tails), count, interval, axis)
     basis = make_basis(heights.shape[-1] - 1, tails, regression_nodes, interval)
     return apply_basis(x, heights, basis, channel_dim, "heights")
 
@@ -68,15 +80,15 @@ def weighted_chebyshev(x: torch.Tensor, weights: torch.Tensor, *, channel_dim: i
     """
     if isinstance(x, fx.Proxy):
         return handle_torch_function(weighted_chebyshev, (x,), x, weights, channel_dim=channel_dim)
-    check_tensors(x, weights, "weights")  # the degree is read off their shape
+    check_tensors(x, weights, "weights")  # before the degree is read from their shape
     return apply_basis(x, weights, chebyshev_basis(weights.shape[-1] - 1), channel_dim, "weights")
 
 
 def make_basis(
     degree: Any, tails: Any = "extrapolate", regression_nodes: Any = 2, interval: Any = (-1.0, 1.0)
 ) -> Basis:
-    """The checked and shared basis of a Chebyshev-Lagrange activation."""
-    if torch.compiler.is_compiling():  # torch.compile looks through a cache, with a warning
+    """The basis of a Chebyshev-Lagrange activation, checked and cached."""
+    if torch.compiler.is_compiling():  # torch.compile ignores lru_cache and warns
         return _checked_basis(degree, tails, regression_nodes, interval)
     try:
         return _shared_basis(degree, tails, regression_nodes, interval)
@@ -88,13 +100,13 @@ def make_basis(
 
 def chebyshev_basis(degree: Any) -> Basis:
     """The checked basis T_0 ... T_degree."""
-    basis = Basis(degree_of(degree), "none", parameters="coefficients")
+    basis = Basis(check_degree(degree), "none", parameters="coefficients")
     return basis if torch.compiler.is_compiling() else basis_of(basis)
 
 
 def _checked_basis(degree: Any, tails: Any, regression_nodes: Any, interval: Any) -> Basis:
-    degree, tails, interval = degree_of(degree), tails_of(tails), interval_of(interval)
-    count = regression_nodes_of(regression_nodes, degree) if tails == "regression" else 2
+    degree, tails, interval = check_degree(degree), check_tails(tails), check_interval(interval)
+    count = check_regression_nodes(regression_nodes, degree) if tails == "regression" else 2
     return Basis(degree, tails, count, interval)
 
 
@@ -116,17 +128,17 @@ def apply_basis(
 ) -> torch.Tensor:
     """sum_j heights_j phi_j(x), after all checks; `channel_dim` counts the axes of one replica.
 
-    `owner` is the module that is called, for those who watch its inputs; `short` is the same function in fewer
-    operations, for graphs that leave torch.
+    `owner` is the calling module, for watchers of its inputs; `short` is the same function in fewer operations, for
+    graphs that leave torch.
     """
     mode = find_mode(x, heights)
-    kept = None
+    cached = None
     if (mode is _RECORDED or mode is _PLAIN) and type(channel_dim) is int:
         replicated = heights.dim() == 3
         axis = find_axis(x.dim(), channel_dim, replicated)
         if axis is not None:
-            kept = find_plan(x, heights, basis, axis)
-    if kept is None:  # else an earlier call has passed the checks
+            cached = find_plan(x, heights, basis, axis)
+    if cached is None:  # otherwise an earlier call has passed the checks
         axis = check_call(x, heights, basis, channel_dim, name)
         replicated = heights.dim() == 3
     assert axis is not None
@@ -137,7 +149,7 @@ def apply_basis(
         return _in_graph(x, heights, kind, basis.regression_nodes, basis.interval, axis)
     if watched and owner is not None and not transforms_active():
         notify(owner, x)
-    plan = None if kept is None else kept.plan
+    plan = None if cached is None else cached.plan
     if mode is _RECORDED:
         return record(x, heights, basis, axis, replicated, plan)  # type: ignore[no-any-return]
     if mode is _PLAIN:
@@ -151,30 +163,30 @@ def _in_graph(
     x: torch.Tensor, heights: torch.Tensor, kind: str, nodes: int, interval: Interval, axis: int
 ) -> torch.Tensor:
     """One call in the graph of torch.compile."""
-    from chebact.graph_calls import call_in_graph  # loads the compiler, which is at work here
+    from chebact.graph_calls import call_in_graph  # imports the compiler, which is already loaded here
 
     left, right = interval
-    strange = type(x) not in OWN_TYPES or type(heights) not in OWN_TYPES
-    by_formula = strange or in_forward_mode()  # an operator has no forward derivative, and torch takes it for zero
-    place = (axis, heights.dim() == 3, by_formula)
-    result: torch.Tensor = call_in_graph(x, heights, kind, nodes, left, right, *place)
+    subclass = type(x) not in OWN_TYPES or type(heights) not in OWN_TYPES
+    by_formula = subclass or in_forward_mode()  # torch treats the forward derivative of an operator as zero
+    replicated = heights.dim() == 3
+    result: torch.Tensor = call_in_graph(x, heights, kind, nodes, left, right, axis, replicated, by_formula)
     return result
 
 
 def check_call(x: Any, heights: Any, basis: Basis, channel_dim: Any, name: str) -> int:
-    """The channel axis over all axes of x; a TypeError or ValueError where something does not fit."""
+    """Check all arguments; returns the channel axis, counted over all axes of x."""
     check_tensors(x, heights, name)
     if heights.shape[-1] != basis.degree + 1:
         raise ValueError(
             f"{name} must have {basis.degree + 1} numbers per channel for degree {basis.degree}, "
             f"got {heights.shape[-1]} in shape {tuple(heights.shape)}; build the activation with "
-            f"degree={heights.shape[-1] - 1}, or give it {name} of its own degree"
+            f"degree={heights.shape[-1] - 1}, or pass {name} of degree {basis.degree}"
         )
     return channel_axis(x, heights, channel_dim, name)
 
 
 def check_tensors(x: Any, heights: Any, name: str) -> None:
-    """Both are real dense floating-point tensors on one device, and `heights` have two or three axes."""
+    """Both must be dense floating-point tensors on one device, and `heights` must have two or three axes."""
     if (
         type(x) in OWN_TYPES
         and type(heights) in OWN_TYPES
@@ -189,40 +201,36 @@ def check_tensors(x: Any, heights: Any, name: str) -> None:
     ):
         return
     for label, tensor in (("x", x), (name, heights)):
-        float_tensor(label, tensor)
+        check_tensor(label, tensor)
     if x.device != heights.device:
         raise ValueError(
             f"x and {name} must be on one device, got x on {x.device} and {name} on {heights.device}; move one of them "
             "with .to(device)"
         )
     if heights.dim() not in (2, 3) or heights.shape[-1] < 2:
-        raise ValueError(
-            f"{name} must be (channel, degree + 1) or (replica, channel, degree + 1) with a degree of at least 1, got "
-            f"shape {tuple(heights.shape)}"
-        )
+        shapes = "(channel, degree + 1) or (replica, channel, degree + 1) with a degree of at least 1"
+        raise ValueError(must_be(name, shapes, heights.shape))
 
 
 def channel_axis(x: torch.Tensor, heights: torch.Tensor, channel_dim: Any, name: str) -> int:
-    """Where the channels of x are, counted over all its axes; ValueError where x and heights do not fit."""
-    if type(channel_dim) is not int:
-        raise TypeError(f"channel_dim must be an integer, got {channel_dim!r} ({type(channel_dim).__name__})")
+    """The channel axis, counted over all axes of x; ValueError if x and heights do not fit."""
+    check_axis(channel_dim)
     replicated, rows, shape = heights.dim() == 3, heights.shape[-2], tuple(x.shape)
     if replicated and (not shape or shape[0] != heights.shape[0]):
         raise ValueError(
-            f"x must begin with an axis of {heights.shape[0]}, since {name} hold {heights.shape[0]} replicas, "
-            f"got shape {shape}"
+            must_be("x", f"({heights.shape[0]}, ...) for the {heights.shape[0]} replicas of {name}", x.shape)
         )
     axis = find_axis(len(shape), channel_dim, replicated)
     if rows == 1:
         return int(replicated) if axis is None else axis
     if axis is None:
         raise ValueError(
-            f"channel_dim must name one of the {len(shape) - replicated} axes"
-            f"{' after the replica axis' if replicated else ''} of x of shape {shape}, got {channel_dim}"
+            f"channel_dim must be one of the {len(shape) - replicated} axes"
+            f"{' after the replica axis' if replicated else ''} of x of shape {shape}, got {describe(channel_dim)}"
         )
     if shape[axis] != rows:
         raise ValueError(
-            f"x must have {rows} channels at axis {axis}, since {name} have the shape {tuple(heights.shape)}, "
+            f"x must have {rows} channels at axis {axis}, because {name} have shape {tuple(heights.shape)}, "
             f"got {shape[axis]} in shape {shape}{describe_axes(shape, rows, replicated)}"
         )
     return axis

@@ -1,6 +1,6 @@
-"""What torch.compile does not look into. Its decorators load the compiler, so this is imported where it is at work.
+"""Functions that torch.compile does not trace into. Their decorators import the compiler, so import this lazily.
 
-torch runs an import for real while it traces: so the functions here are known to it before they are met.
+torch executes an import while it traces, so the functions are registered before they are called.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ __all__ = ["call_in_graph", "learn_channels"]
 
 
 class Lazy(Protocol):
-    """A module that takes its width from its first input."""
+    """A module that infers its number of channels from the first input."""
 
     def learn_channels(self, x: Tensor) -> None:
-        """Take the number of channels from the first x."""
+        """Infer the number of channels from the first x."""
 
 
-@outside_graphs("the width comes with the first call: call chebact.materialize(model, example) before torch.compile")
+@outside_graphs("lazy channels: call chebact.materialize(model, example) before torch.compile")
 def learn_channels(module: Lazy, x: Tensor) -> None:
-    """Let a lazy module see its first input outside of the graph."""
+    """Infer the channels of a lazy module outside the graph."""
     module.learn_channels(x)
 
 
@@ -41,10 +41,10 @@ def call_in_graph(
     replicated: bool,
     by_formula: bool,
 ) -> Tensor:
-    """What torch.compile and torch.export put into their graph: one operator, or the formula where none will do.
+    """What torch.compile and torch.export put into the graph: one operator, or the formula in plain torch.
 
-    They look into this when the graph is lowered, not before: so it may ask torch what is under way. The formula serves
-    exports, and transforms of torch.func, for which an operator has no rules; and who asks for it by `by_formula`.
+    It is traced when the graph is lowered, with all modes active. The formula is used for exports, for torch.func
+    transforms, for which the operator has no rules, and if `by_formula` requests it.
     """
     if by_formula or is_exporting() or transforms_active():
         basis = basis_named(values, kind, nodes, left, right)

@@ -1,6 +1,6 @@
-"""Interpolation for people: values and coefficients, the polynomial, its derivatives, end slopes, an error bound.
+"""Interpolation: values and coefficients, the polynomial, its derivatives, end slopes, an error bound.
 
-Values are heights at `nodes(degree)`, from the right end to the left, in the last axis; leading axes are free.
+Values are those at `nodes(degree)`, from the right end to the left, in the last axis; leading axes are arbitrary.
 """
 
 from __future__ import annotations
@@ -13,7 +13,16 @@ import torch
 
 from chebact.autograd import evaluate
 from chebact.basis import Basis, basis_of, chebyshev_at_nodes
-from chebact.checks import Interval, Tails, degree_of, finite_number, float_tensor, interval_of, whole_number
+from chebact.checks import (
+    Interval,
+    Tails,
+    check_degree,
+    check_integer,
+    check_interval,
+    check_number,
+    check_tensor,
+    must_be,
+)
 from chebact.functional import make_basis
 from chebact.node_positions import stretch
 from chebact.wide import matrix_on, widened
@@ -33,7 +42,7 @@ def values_to_coefficients(values: torch.Tensor) -> torch.Tensor:
 
 
 def coefficients_to_values(coefficients: torch.Tensor) -> torch.Tensor:
-    """The heights at the nodes of sum_k c_k T_k: (..., degree + 1).
+    """The values of sum_k c_k T_k at the nodes: (..., degree + 1).
 
     >>> coefficients_to_values(torch.tensor([0.0, 1.0]))
     tensor([ 1., -1.])
@@ -53,12 +62,12 @@ def polynomial(
     """
     degree = _degree(values, "values")
     if values.dim() != 1:
-        raise ValueError(f"values must be (degree + 1,), got shape {tuple(values.shape)}")
-    float_tensor("x", x)
+        raise ValueError(must_be("values", "(degree + 1,)", values.shape))
+    check_tensor("x", x)
     if x.device != values.device:
-        raise ValueError(f"x and values must be on one device, but x is on {x.device} and values on {values.device}")
-    order = whole_number("derivative", derivative, least=0, most=degree + 1)
-    basis = basis_of(Basis(degree, "none", interval=interval_of(interval), order=order))
+        raise ValueError(must_be("x", f"on the device of values, {values.device}", x.device))
+    order = check_integer("derivative", derivative, least=0, most=degree + 1)
+    basis = basis_of(Basis(degree, "none", interval=check_interval(interval), order=order))
     return evaluate(x, values[None], basis, 0, False)
 
 
@@ -77,7 +86,7 @@ def end_slopes(
     """
     basis = make_basis(_degree(values, "values"), tails, regression_nodes, interval)
     if not basis.has_tails:
-        raise ValueError("tails must be 'extrapolate' or 'regression' to have slopes, got 'none'")
+        raise ValueError(must_be("tails", "extrapolate or regression, to have slopes", tails))
     rows = matrix_on(basis.pieces[[-3, -1]], values.device)
     slopes = (widened(values) @ rows.T).to(values.dtype)
     return slopes[..., 0], slopes[..., 1]
@@ -86,17 +95,17 @@ def end_slopes(
 def error_bound(
     degree: int, largest_derivative: float, *, interval: Interval = (-1.0, 1.0), stretched: bool = True
 ) -> float:
-    """How far the polynomial of that degree can be from a function f whose (degree + 1)-th derivative is so large.
+    """A bound of the interpolation error for a function f with max|f^(degree + 1)| = `largest_derivative`.
 
     With n = degree + 1 this is max|f^(n)| / (2^(n-1) n!) on [-1, 1], the paper's equation (1), times r^n, because the
-    nodes are Chebyshev's stretched by r; `stretched=False` gives the equation as printed.
+    nodes are the Chebyshev nodes stretched by r; `stretched=False` gives the equation as printed.
 
     >>> round(error_bound(3, 1.0), 5), round(error_bound(3, 1.0, stretched=False), 5)  # sine, cosine, exp(x - 1)
     (0.00715, 0.00521)
     """
-    count = degree_of(degree) + 1
-    a, b = interval_of(interval)
-    size = abs(finite_number("largest_derivative", largest_derivative))
+    count = check_degree(degree) + 1
+    a, b = check_interval(interval)
+    size = abs(check_number("largest_derivative", largest_derivative))
     if size == 0.0:
         return 0.0
     logarithm = math.log(size) - (count - 1) * math.log(2) - math.lgamma(count + 1) + count * math.log((b - a) / 2)
@@ -105,7 +114,7 @@ def error_bound(
 
 
 def _degree(numbers: Any, name: str) -> int:
-    float_tensor(name, numbers)
+    check_tensor(name, numbers)
     if numbers.dim() == 0 or numbers.shape[-1] < 2:
-        raise ValueError(f"{name} must be (..., degree + 1) with degree at least 1, got {tuple(numbers.shape)}")
+        raise ValueError(must_be(name, "(..., degree + 1) with degree at least 1", numbers.shape))
     return int(numbers.shape[-1]) - 1

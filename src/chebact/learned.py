@@ -1,4 +1,4 @@
-"""What all learned activations share: one parameter of degree + 1 numbers per channel, replica or group."""
+"""The base class of learned activations: one parameter with degree + 1 numbers per channel, replica or group."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from torch.nn.utils import parametrize
 
 from chebact.basis import Basis
 from chebact.channels import describe_axes, find_axis
-from chebact.checks import axis_of, count_of, float_tensor, float_type
+from chebact.checks import check_axis, check_count, check_dtype, check_tensor, must_be
 from chebact.functional import apply_basis, check_tensors
 from chebact.torch_modes import rename_parameter, stored_parameter
 
 __all__ = ["EXTRA_STATE", "OLD_NAME", "LearnedActivation"]
 
-EXTRA_STATE = "_extra_state"  # torch's name in a state for what is no tensor of the module
+EXTRA_STATE = "_extra_state"  # torch's name in a state dict for data that is not a parameter or buffer
 _Tensor = torch.Tensor
-OLD_NAME = "values"  # of the parameter, in states and models that were saved before it got its name
+OLD_NAME = "values"  # the parameter in older states and models
 
 
 class LearnedActivation(nn.Module):
-    """The parameter that `parameter_name` names, of a width that the first call may tell."""
+    """A module with the parameter `parameter_name`, whose number of channels may be inferred from the first call."""
 
     parameter_name: ClassVar[Literal["heights", "weights"]]
     basis: Basis
@@ -33,13 +33,13 @@ class LearnedActivation(nn.Module):
     def _make(
         self, channels: Any, groups: Any, channel_dim: Any, replicas: Any, device: Any, dtype: Any, degree: int
     ) -> None:
-        self.channels = None if channels is None else count_of("channels", channels)
-        self.groups = None if groups is None else count_of("groups", groups)
-        self.replicas = None if replicas is None else count_of("replicas", replicas)
+        self.channels = None if channels is None else check_count("channels", channels)
+        self.groups = None if groups is None else check_count("groups", groups)
+        self.replicas = None if replicas is None else check_count("replicas", replicas)
         self.channel_dim_given = channel_dim is not None
-        self.channel_dim = axis_of(1 if channel_dim is None else channel_dim)
+        self.channel_dim = check_axis(1 if channel_dim is None else channel_dim)
         if dtype is not None:
-            float_type(dtype)
+            check_dtype(dtype)
         rows = self._rows()
         if rows is None:
             lazy: Any = UninitializedParameter
@@ -59,58 +59,57 @@ class LearnedActivation(nn.Module):
         return apply_basis(x, learned, self.basis, self.channel_dim, name, inplace=self.inplace, owner=self)
 
     def _as_leaf(self, x: Any) -> Any:
-        """One call of this module in the graph of torch.fx.symbolic_trace, as torch's own activations are."""
+        """One call of this module in the graph of torch.fx.symbolic_trace, like the activations of torch."""
         try:
             path = x.tracer.path_of_module(self)
         except NameError:
             path = ""
         if not path:
-            raise TypeError("torch.fx must trace a model that holds the activation, got the activation itself")
+            raise TypeError("torch.fx must trace a model that contains the activation, got the activation itself")
         return x.tracer.create_proxy("call_module", path, (x,), {})
 
     @property
     def learned(self) -> torch.Tensor:
-        """The heights or weights: (row, degree + 1) or (replica, row, degree + 1), a row per channel or group."""
+        """The heights or weights: (row, degree + 1) or (replica, row, degree + 1), one row per channel or group."""
         result: torch.Tensor = getattr(self, self.parameter_name)
         return result
 
     @property
     def is_materialized(self) -> bool:
-        """Whether the width is known; if not, the first call tells it."""
+        """Whether the number of channels is known; otherwise the first call sets it."""
         return not is_lazy(self.learned)
 
+    def channel_row(self, channel: int, replica: int = 0) -> torch.Tensor:
+        """The parameters of one channel: (degree + 1,)."""
+        rows = self.learned if self.replicas is None else self.learned[replica]
+        return rows[channel * rows.shape[0] // (self.channels or rows.shape[0])]
+
     def _rows(self) -> int | None:
-        """How many rows the parameter has, or None while the channels are not known."""
+        """The number of rows of the parameter, or None while the number of channels is unknown."""
         if self.groups == 1:
             return 1
         if self.channels is None:
             return None
         if self.groups is not None and self.channels % self.groups:
-            raise ValueError(f"groups must divide channels, got groups={self.groups} and channels={self.channels}")
+            raise ValueError(must_be("groups", f"a divisor of channels={self.channels}", self.groups))
         return self.groups or self.channels
 
     def _shape(self, rows: int, degree: int) -> tuple[int, ...]:
         return (rows, degree + 1) if self.replicas is None else (self.replicas, rows, degree + 1)
 
     def learn_channels(self, x: torch.Tensor) -> None:
-        """Take the number of channels from the first x."""
-        float_tensor("x", x)
+        """Infer the number of channels from the first x."""
+        check_tensor("x", x)
         axis = find_axis(x.dim(), self.channel_dim, self.replicas is not None)
         if axis is None:
-            raise ValueError(
-                f"x must have an axis channel_dim={self.channel_dim} in the first call, which tells the number of "
-                f"channels, got shape {tuple(x.shape)}; give channels or groups=1"
-            )
+            need = f"a tensor with an axis channel_dim={self.channel_dim} in the first call, to infer the channels"
+            raise ValueError(must_be("x", need, x.shape, "pass channels or groups=1"))
         if x.dim() - (self.replicas is not None) == 3 and not self.channel_dim_given:
-            raise ValueError(
-                "channel_dim must be given where the first call tells the number of channels and x has three axes, got "
-                f"shape {tuple(x.shape)}; pass channel_dim=-1 for (N, L, C), channel_dim=1 for (N, C, L), or groups=1 "
-                "for one shape that all channels share"
-            )
+            hint = "pass channel_dim=-1 for (N, L, C), channel_dim=1 for (N, C, L), or groups=1 to share one function"
+            need = "set if the number of channels is inferred and x has three axes"
+            raise ValueError(must_be("channel_dim", need, x.shape, hint))
         if x.shape[axis] == 0:
-            raise ValueError(
-                f"x must have channels in the first call, which tells their number, got shape {tuple(x.shape)}"
-            )
+            raise ValueError(must_be("x", "a tensor with channels in the first call, to infer their number", x.shape))
         self.channels = x.shape[axis]
         try:
             rows = self._rows()
@@ -118,7 +117,7 @@ class LearnedActivation(nn.Module):
             self.channels = None
             raise
         assert rows is not None
-        if not self.is_materialized:  # else a state brought the rows of each group, and only the width was missing
+        if not self.is_materialized:  # otherwise a state has set the rows of the groups
             self._materialize(self._shape(rows, self.basis.degree), x)
 
     def _materialize(self, shape: tuple[int, ...], like: torch.Tensor | None = None) -> None:
@@ -128,10 +127,10 @@ class LearnedActivation(nn.Module):
         self.reset_parameters()
 
     def _rows_for(self, x: torch.Tensor) -> torch.Tensor:
-        """The parameter with a row per channel, for x."""
+        """The parameter with one row per channel, for x."""
         if self.channels is None and self.groups != 1:
             if torch.compiler.is_compiling():
-                from chebact.graph_calls import learn_channels  # loads the compiler, which is at work here
+                from chebact.graph_calls import learn_channels  # imports the compiler, which is already loaded here
 
                 learn_channels(self, x)
             else:
@@ -144,7 +143,7 @@ class LearnedActivation(nn.Module):
         return learned.repeat_interleave(self.channels // self.groups, dim=-2)
 
     def _check_channels(self, x: torch.Tensor, learned: torch.Tensor) -> None:
-        """One row fits any x; a module that was told its width takes no other."""
+        """One row fits any x, so compare the number of channels, if the module has one."""
         check_tensors(x, learned, self.parameter_name)
         axis = find_axis(x.dim(), self.channel_dim, self.replicas is not None)
         if axis is not None and self.channels is not None and x.shape[axis] != self.channels:
@@ -155,7 +154,7 @@ class LearnedActivation(nn.Module):
             )
 
     def _set_learned(self, numbers: torch.Tensor) -> None:
-        """Write the parameter, also where it is computed from others (torch.nn.utils.parametrize)."""
+        """Write the parameter, also if it is parametrized (torch.nn.utils.parametrize)."""
         with torch.no_grad():
             if parametrize.is_parametrized(self, self.parameter_name):
                 like = self.learned
@@ -164,7 +163,7 @@ class LearnedActivation(nn.Module):
                 self.learned.copy_(numbers.expand(self.learned.shape))
 
     def reset_parameters(self) -> None:
-        """Set the parameter to where it starts."""
+        """Set the parameter to its initial numbers."""
         raise NotImplementedError
 
     def __setstate__(self, state: Any) -> None:
@@ -174,7 +173,7 @@ class LearnedActivation(nn.Module):
     def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
         if self.is_materialized:
             super()._save_to_state_dict(destination, prefix, keep_vars)
-        else:  # a tensor of no rows: unlike a lazy parameter, torch.load(weights_only=True) reads it
+        else:  # a tensor without rows, which torch.load(weights_only=True) reads, unlike a lazy parameter
             destination[prefix + self.parameter_name] = torch.empty(0, self.basis.degree + 1)
             if type(self).get_extra_state is not nn.Module.get_extra_state:
                 destination[prefix + EXTRA_STATE] = self.get_extra_state()
@@ -190,8 +189,8 @@ class LearnedActivation(nn.Module):
             if not self._fits(given):
                 errors = args[-1]
                 errors.append(
-                    f"{key} must have the shape {self._expected()}, got {tuple(given.shape)}; load into a module of "
-                    "the same degree, groups and replicas"
+                    f"{key} must have shape {self._expected()}, got {tuple(given.shape)}; load into a module with the "
+                    "same degree, groups and replicas"
                 )
                 return
             self.channels = self.channels or (given.shape[-2] if self.groups is None else None)
@@ -204,7 +203,7 @@ class LearnedActivation(nn.Module):
         return f"({replicas}{rows}, {self.basis.degree + 1})"
 
     def _fits(self, given: torch.Tensor) -> bool:
-        """Whether `given` could be the parameter of this module, once its channels are known."""
+        """Whether `given` fits as the parameter of this module, for some number of channels."""
         if given.dim() != (2 if self.replicas is None else 3) or given.shape[-1] != self.basis.degree + 1:
             return False
         return given.shape[0] == (self.replicas or given.shape[0]) and given.shape[-2] == (
@@ -216,7 +215,7 @@ class LearnedActivation(nn.Module):
         parts += [f"groups={self.groups}"] if self.groups is not None else []
         parts += [f"degree={self.basis.degree}"]
         lazy = self.channels is None and self.groups != 1
-        shown = self.channel_dim != 1 or (lazy and self.channel_dim_given)
-        parts += [f"channel_dim={self.channel_dim}"] if shown else []
+        explicit = self.channel_dim != 1 or (lazy and self.channel_dim_given)
+        parts += [f"channel_dim={self.channel_dim}"] if explicit else []
         parts += [f"replicas={self.replicas}"] if self.replicas is not None else []
         return ", ".join(parts)

@@ -1,7 +1,7 @@
-"""Where the nodes stand: Chebyshev's nodes, stretched so that the outermost two are the ends of the interval.
+"""The nodes: Chebyshev nodes, stretched so that the outermost two are the ends of the interval.
 
 x_k = r cos((2k - 1) pi / (2 (degree + 1))) for k = 1 ... degree + 1 with r = 1 / cos(pi / (2 (degree + 1))): the first
-node is the right end, the last one the left end.
+node is the right end, the last is the left end.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 import numpy
 import torch
 
-from chebact.checks import Interval, degree_of, float_type, interval_of
+from chebact.checks import Interval, check_degree, check_dtype, check_interval
 
 __all__ = ["barycentric_weights", "exact_nodes", "nodes", "split_nodes", "stretch"]
 
@@ -33,21 +33,21 @@ def nodes(
     >>> nodes(3)
     tensor([ 1.0000,  0.4142, -0.4142, -1.0000], dtype=torch.float64)
     """
-    float_type(dtype)
-    exact = exact_nodes(degree_of(degree), interval_of(interval))
+    check_dtype(dtype)
+    exact = exact_nodes(check_degree(degree), check_interval(interval))
     rounded = torch.tensor([float(x) for x in exact], dtype=torch.float64, device="cpu").to(dtype)
-    return rounded.to(torch.get_default_device() if device is None else device)  # which may have no float64
+    return rounded.to(torch.get_default_device() if device is None else device)  # which may not support float64
 
 
 def stretch(degree: int) -> float:
-    """The factor r that moves Chebyshev's outermost nodes to the ends of the interval.
+    """The factor r that moves the outermost Chebyshev nodes to the ends of the interval.
 
     >>> round(stretch(3), 4)
     1.0824
     """
     with localcontext() as context:
         context.prec = _DIGITS
-        return float(1 / _cosine(_PI / (2 * (degree_of(degree) + 1))))
+        return float(1 / _cosine(_PI / (2 * (check_degree(degree) + 1))))
 
 
 @lru_cache(maxsize=128)
@@ -78,7 +78,7 @@ def barycentric_weights(degree: int) -> Any:
     with localcontext() as context:
         context.prec = _DIGITS
         step = _PI / (2 * (degree + 1))
-        sines = [float(_cosine(abs(degree - 2 * j) * step)) for j in range(degree + 1)]  # of (2 j + 1) step
+        sines = [float(_cosine(abs(degree - 2 * j) * step)) for j in range(degree + 1)]  # sines of (2 j + 1) step
     return numpy.array([-sine if j % 2 else sine for j, sine in enumerate(sines)])
 
 

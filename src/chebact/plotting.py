@@ -1,4 +1,4 @@
-"""Pictures of learned activations: the curve, its nodes, the straight tails, and the inputs that reach it."""
+"""Plots of learned activations: the curve, its nodes, the tails and a histogram of the inputs."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from torch import Tensor, nn
 
 from chebact.activations import ChebyshevLagrange
 from chebact.channels import find_axis
-from chebact.checks import whole_number
+from chebact.checks import check_integer, check_module, must_be
 from chebact.functional import apply_basis
 from chebact.learned import LearnedActivation
 from chebact.node_positions import nodes
-from chebact.recording import InputSample, record_inputs
+from chebact.recording import InputSample, evaluation_mode, record_inputs
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,9 +24,9 @@ __all__ = ["plot_activation", "plot_activations"]
 
 POINTS = 401
 BINS = 40
-KEPT = 2**15  # inputs of a channel behind a histogram: up to 2,048 of each of 16 batches
-MARGIN = 0.5  # of the interval's half width, shown on either side of it where no inputs say otherwise
-PANEL = (2.6, 2.1)  # inches of one panel of plot_activations
+MAX_INPUTS = 2**15  # per channel in a histogram: up to 2,048 of each of 16 batches
+MARGIN = 0.5  # drawn on either side of the interval, as a share of half its length
+PANEL = (2.6, 2.1)  # inches, one panel of plot_activations
 
 
 def plot_activation(
@@ -38,15 +38,15 @@ def plot_activation(
     replica: int = 0,
     bins: int = BINS,
 ) -> Axes:
-    """Draw learned curves with their nodes, the tails shaded; given inputs, also their histogram and share outside.
+    """Draw learned curves with their nodes and shaded tails; with inputs also their histogram and share outside.
 
     Args:
         module: a `ChebyshevLagrange` or `WeightedChebyshev`, or an elementwise module such as `nn.ReLU`.
-        channels: one or several; each gets a colour of the axes' own cycle.
-        inputs: (points, channel), or x as the module takes it, or what `record_inputs` kept of this module.
-        ax: where to draw. Without it a new figure is made by pyplot; with it nothing outside the axes changes.
-        replica: which one to draw of a module with replicas.
-        bins: of the histogram, which stands on the lower edge and takes a third of the height.
+        channels: one or several; each gets a colour of the colour cycle of the axes.
+        inputs: (points, channel), or x as the module takes it, or the sample of `record_inputs` for this module.
+        ax: the axes to draw on; by default pyplot makes a new figure. Nothing outside the axes changes.
+        replica: the replica to draw, for a module with replicas.
+        bins: number of bins of the histogram, which takes the lower third of the axes.
 
     Returns the axes.
 
@@ -56,22 +56,22 @@ def plot_activation(
     >>> plot_activation(activation, channels=[0, 2], inputs=torch.randn(1000, 4), ax=ax) is ax
     True
     """
-    count, wanted = _channels_of(module, channels)
+    count, numbers = _check_channels(module, channels)
     sample = None if inputs is None else _sample(module, inputs, replica, count)
-    if wanted and sample is not None and max(wanted) >= sample.shape[1]:
-        raise ValueError(f"channel {max(wanted)} is asked for, but the inputs have {sample.shape[1]} channels")
+    if sample is not None:
+        check_integer("channel", max(numbers), least=0, most=sample.shape[1] - 1)
+        sample = sample[:, numbers]
     if ax is None:
         ax = _pyplot().subplots(layout="constrained")[1]
-    shown = None if sample is None else sample[:, wanted]
-    low, high = _range(module, shown)
+    low, high = _range(module, sample)
     x = torch.linspace(low, high, POINTS, dtype=torch.float64)
-    curves = _curves(module, x, wanted, replica)
-    for column, channel in enumerate(wanted):
+    curves = _curves(module, x, numbers, replica)
+    for column, channel in enumerate(numbers):
         (line,) = ax.plot(x.numpy(), curves[:, column].numpy(), label=f"channel {channel}", zorder=3)
         _draw_nodes(ax, module, channel, replica, line.get_color())
-        if shown is not None:
-            _draw_histogram(ax, shown[:, column], (low, high), bins, line.get_color())
-    _finish(ax, module, shown, (low, high), len(wanted))
+        if sample is not None:
+            _draw_histogram(ax, sample[:, column], (low, high), bins, line.get_color())
+    _finish(ax, module, sample, (low, high), len(numbers))
     return ax
 
 
@@ -83,14 +83,14 @@ def plot_activations(
     modules: tuple[type[nn.Module], ...] = (),
     figure: Figure | SubFigure | None = None,
 ) -> Figure | SubFigure:
-    """Run a model on data and draw the first channels of each of its learned activations: a row a layer.
+    """Run a model on data and draw the first channels of each of its learned activations, one row per layer.
 
     Args:
-        model: run in evaluation mode without gradients; its own mode is put back.
-        data: what the model takes, or batches of it; of a batch that is a tuple or a list, the first part is taken.
-        channels: how many of each layer.
-        modules: other kinds of modules to draw, such as `(nn.ReLU,)`.
-        figure: where to draw; without it a new figure is made by pyplot.
+        model: runs in evaluation mode without gradients; its mode is restored.
+        data: an input of the model, or batches of inputs; of a batch that is a tuple or a list, the first item is used.
+        channels: number of channels per layer.
+        modules: other classes of modules to draw, such as `(nn.ReLU,)`.
+        figure: the figure to draw on; by default pyplot makes a new one.
 
     Returns the figure.
 
@@ -99,7 +99,7 @@ def plot_activations(
     >>> len(plot_activations(model, torch.randn(500, 8), channels=3, figure=Figure()).axes)
     3
     """
-    whole_number("channels", channels, least=1)
+    check_integer("channels", channels, least=1)
     samples = _run(model, data, modules)
     parts = {name: part for name, part in model.named_modules() if name in samples}
     widths = {name: min(channels, samples[name].points.shape[-1]) for name in parts}
@@ -118,45 +118,39 @@ def plot_activations(
 
 
 def _run(model: nn.Module, data: Any, kinds: tuple[type[nn.Module], ...]) -> dict[str, InputSample]:
-    """Sample the inputs of a model's activations on data; a module that no data reached is left out."""
-    was_training = model.training
-    try:
-        with record_inputs(model, modules=kinds, points=KEPT) as samples, torch.no_grad():
-            model.eval()
-            for batch in [data] if isinstance(data, Tensor) else data:
-                model(batch[0] if isinstance(batch, (tuple, list)) else batch)
-    finally:
-        model.train(was_training)
+    """Sample the inputs of the activations of a model; modules that no data reached are omitted."""
+    with record_inputs(model, modules=kinds, points=MAX_INPUTS) as samples, evaluation_mode(model):
+        for batch in [data] if isinstance(data, Tensor) else data:
+            model(batch[0] if isinstance(batch, (tuple, list)) else batch)
     reached = {name: sample for name, sample in samples.items() if sample.calls}
     if not reached:
-        raise ValueError("no data reached the model's activations: data must hold one batch at least")
+        raise ValueError("data must be one or more batches that reach an activation of the model, got none")
     return reached
 
 
-def _channels_of(module: Any, channels: Any) -> tuple[int | None, list[int]]:
-    """How many channels a module has (None: any number), and those asked for."""
-    if not isinstance(module, nn.Module):
-        raise TypeError(f"module must be a torch.nn.Module, got {type(module).__name__}")
+def _check_channels(module: Any, channels: Any) -> tuple[int | None, list[int]]:
+    """The number of channels of a module (None: any number), and the indices of those to draw."""
+    check_module("module", module)
     count = None
     if isinstance(module, LearnedActivation):
         if not module.is_materialized:
-            raise ValueError("the number of channels is not known yet: call the module once, or give channels")
+            raise ValueError(must_be("channels", "known", None, "call the module once, or build it with channels"))
         count = module.channels or int(module.learned.shape[-2])
-    asked = list(channels) if isinstance(channels, Iterable) else [channels]
-    if not asked:
-        raise ValueError("channels must name one channel at least, got an empty list")
+    indices = list(channels) if isinstance(channels, Iterable) else [channels]
+    if not indices:
+        raise ValueError(must_be("channels", "one or more channels", channels))
     most = None if count is None else count - 1
-    return count, [whole_number("channel", channel, least=0, most=most) for channel in asked]
+    return count, [check_integer("channel", channel, least=0, most=most) for channel in indices]
 
 
 def _sample(module: nn.Module, inputs: Tensor | InputSample, replica: int, count: int | None) -> Tensor:
-    """The inputs as (points, channel) in float64, those that are not finite left to the histogram to skip."""
+    """The inputs as (points, channel) in float64; the histogram skips those that are not finite."""
     replicated = getattr(module, "replicas", None) is not None
     if isinstance(inputs, InputSample):
         points = inputs.points
         return (points[replica] if inputs.replicated else points).double()
     if not isinstance(inputs, Tensor):
-        raise TypeError(f"inputs must be a tensor or what record_inputs kept, got {type(inputs).__name__}")
+        raise TypeError(must_be("inputs", "a tensor or an InputSample of record_inputs", inputs))
     x = inputs.detach().cpu().double()
     x = x[replica] if replicated and x.dim() > 2 else x
     if x.dim() < 2:
@@ -165,12 +159,12 @@ def _sample(module: nn.Module, inputs: Tensor | InputSample, replica: int, count
         axis = find_axis(x.dim(), getattr(module, "channel_dim", 1), False)
         x = x.movedim(-1 if axis is None else axis, -1).flatten(0, -2)
     if count is not None and x.shape[1] != count:
-        raise ValueError(f"inputs must have {count} channels like the module, got {x.shape[1]}")
+        raise ValueError(must_be("inputs", f"a tensor with {count} channels like the module", inputs.shape))
     return x
 
 
 def _range(module: nn.Module, sample: Tensor | None) -> tuple[float, float]:
-    """From where to where to draw: the inputs, and the interval with some of its tails."""
+    """The range to draw: all inputs, and the interval with a margin."""
     ends = []
     if sample is not None and sample.isfinite().any():
         finite = sample[sample.isfinite()]
@@ -182,9 +176,7 @@ def _range(module: nn.Module, sample: Tensor | None) -> tuple[float, float]:
 
 def _row(module: LearnedActivation, channel: int, replica: int) -> Tensor:
     """The parameters of one channel, in float64 on the CPU: (degree + 1,)."""
-    rows = module.learned.detach().cpu().double()
-    rows = rows if module.replicas is None else rows[replica]
-    return rows[channel * rows.shape[0] // (module.channels or rows.shape[0])]
+    return module.channel_row(channel, replica).detach().cpu().double()
 
 
 @torch.no_grad()
@@ -195,28 +187,28 @@ def _curves(module: nn.Module, x: Tensor, channels: list[int], replica: int) -> 
         return apply_basis(x.unsqueeze(1).repeat(1, len(channels)), values, module.basis, 1, "heights")
     y = module(x.float().unsqueeze(1))
     if not isinstance(y, Tensor) or y.shape != (POINTS, 1):
-        raise ValueError(f"{type(module).__name__} does not work element by element, so it has no curve to draw")
+        raise ValueError(must_be("module", "elementwise, to have a curve", module))
     return y.double().expand(-1, len(channels))
 
 
 def _draw_nodes(ax: Axes, module: nn.Module, channel: int, replica: int, colour: Any) -> None:
     if isinstance(module, ChebyshevLagrange):
-        places = nodes(module.degree, interval=module.basis.interval)
-        ax.plot(places.numpy(), _row(module, channel, replica).numpy(), "o", ms=4, color=colour, zorder=4)
+        positions = nodes(module.degree, interval=module.basis.interval)
+        ax.plot(positions.numpy(), _row(module, channel, replica).numpy(), "o", ms=4, color=colour, zorder=4)
 
 
 def _draw_histogram(ax: Axes, x: Tensor, ends: tuple[float, float], bins: int, colour: Any) -> None:
-    """Bars on the lower edge of the axes, the highest a third of its height, behind the curve."""
+    """Bars behind the curve, in the lower third of the axes."""
     finite = x[x.isfinite()]
     counts = torch.histc(finite, bins, *ends)
     edges = torch.linspace(*ends, bins + 1, dtype=torch.float64)
     heights = counts / counts.max().clamp(min=1) / 3
-    place: dict[str, Any] = {"transform": ax.get_xaxis_transform(), "color": colour, "alpha": 0.3, "lw": 0, "zorder": 1}
-    ax.bar(edges[:-1].numpy(), heights.numpy(), float(edges[1] - edges[0]), align="edge", **place)
+    style: dict[str, Any] = {"transform": ax.get_xaxis_transform(), "color": colour, "alpha": 0.3, "lw": 0, "zorder": 1}
+    ax.bar(edges[:-1].numpy(), heights.numpy(), float(edges[1] - edges[0]), align="edge", **style)
 
 
 def _finish(ax: Axes, module: nn.Module, sample: Tensor | None, ends: tuple[float, float], curves: int) -> None:
-    """Shade the tails, say how many inputs fall into them, and name the curves where there are several."""
+    """Shade the tails, print the share of inputs in them, and add a legend for several curves."""
     ax.set_xlim(*ends)
     ax.margins(y=0.15)
     if isinstance(module, ChebyshevLagrange):
@@ -237,5 +229,5 @@ def _pyplot() -> Any:
     try:
         from matplotlib import pyplot
     except ImportError as error:
-        raise ImportError("drawing needs matplotlib: pip install matplotlib") from error
+        raise ImportError("matplotlib must be installed to draw; run pip install matplotlib") from error
     return pyplot

@@ -1,4 +1,4 @@
-"""What reaches the activations of a model: a bounded sample of their inputs, taken while the model runs."""
+"""A bounded sample of the inputs of the activations of a model, taken while the model runs."""
 
 from __future__ import annotations
 
@@ -14,21 +14,29 @@ from torch.nn.modules.module import register_module_forward_pre_hook
 from torch.nn.parameter import is_lazy
 
 from chebact.channels import find_axis
-from chebact.checks import Interval, interval_of, whole_number
+from chebact.checks import Interval, check_integer, check_interval, check_module, must_be
 from chebact.learned import LearnedActivation
 from chebact.torch_modes import transforms_active
 from chebact.watchers import Watcher, unwatch, watch
 
-__all__ = ["InputSample", "ShareOutside", "materialize", "record_inputs", "run_once", "share_outside"]
+__all__ = [
+    "InputSample",
+    "ShareOutside",
+    "evaluation_mode",
+    "materialize",
+    "record_inputs",
+    "run_once",
+    "share_outside",
+]
 
-SLOTS = 16  # calls that a sample is kept of
+SLOTS = 16  # calls in a sample
 
 
 class InputSample:
-    """Inputs that reached one module: random positions of a random choice of its calls, at most `points` per channel.
+    """Inputs of one module: random positions of a random selection of its calls, at most `points` per channel.
 
-    A call takes the place of another with the probability that makes all calls equally likely to be kept, so the
-    more calls there were, the less the next one costs.
+    A call replaces an earlier one with the probability that makes all calls equally likely in the sample (reservoir
+    sampling), so later calls cost less.
 
     >>> sample = InputSample(channel_dim=1, replicated=False, points=64, seed=0)
     >>> sample.take_(torch.tensor([[0.5, 3.0]]))
@@ -41,41 +49,41 @@ class InputSample:
         self.calls = 0
         self._slots = min(SLOTS, points)
         self._rows = points // self._slots
-        self._kept: list[Tensor] = []
-        self._chance = random.Random(seed)
+        self._samples: list[Tensor] = []
+        self._random = random.Random(seed)
         self._generator = torch.Generator().manual_seed(seed)
 
     @property
     def points(self) -> Tensor:
         """The sample, on the CPU in float32 or float64: (points, channel), or (replica, points, channel)."""
-        if not self._kept:
+        if not self._samples:
             raise ValueError(
-                "no input was recorded: run the model itself inside `with record_inputs(model)`, not a compiled "
-                "or transformed copy of it"
+                "the sample must have inputs, got 0 calls; run the model itself inside `with record_inputs(model)`, "
+                "not a compiled or transformed copy of it"
             )
-        joined = torch.cat(self._kept, dim=1 if self.replicated else 0).cpu()
+        joined = torch.cat(self._samples, dim=1 if self.replicated else 0).cpu()
         return joined if joined.dtype == torch.float64 else joined.float()
 
     def outside(self, interval: Interval = (-1.0, 1.0)) -> Tensor:
         """The share of the sample outside an interval, per channel: (channel,) or (replica, channel)."""
-        left, right = interval_of(interval)
+        left, right = check_interval(interval)
         points = self.points
         return ((points < left) | (points > right)).to(points.dtype).mean(dim=-2)
 
     def take_(self, x: Tensor) -> None:
-        """Look at the input of one call, and keep some of it or not."""
+        """Record the input of one call, or skip it."""
         self.calls += 1
-        if len(self._kept) < self._slots:
-            self._kept.append(self._some_of(x))
-        elif (slot := int(self._chance.random() * self.calls)) < self._slots:
-            self._kept[slot] = self._some_of(x)
+        if len(self._samples) < self._slots:
+            self._samples.append(self._draw(x))
+        elif (slot := int(self._random.random() * self.calls)) < self._slots:
+            self._samples[slot] = self._draw(x)
 
-    def _some_of(self, x: Tensor) -> Tensor:
-        """A copy of x at so many random positions, or at all where it has no more: (rows, channel), replicas first."""
+    def _draw(self, x: Tensor) -> Tensor:
+        """A copy of x at random positions, or at all if there are few: (rows, channel), or (replica, rows, channel)."""
         x = x.detach()
         first = 1 if self.replicated else 0
         axis = find_axis(x.dim(), self.channel_dim, self.replicated)
-        if axis is None:  # one shape for all elements: any axis will do for its channels
+        if axis is None:  # all elements share one function: any axis can be the channel axis
             axis = x.dim() - 1
         if x.dim() == 2 and not first and axis == 1 and x.shape[0] <= self._rows:
             return x.clone()
@@ -85,16 +93,16 @@ class InputSample:
             rows = x.movedim(axis, -1)
             return rows.reshape(*rows.shape[:first], -1, rows.shape[-1]).clone()
         index: list[Any] = [slice(None)] * x.dim()
-        for place in range(first, x.dim()):
-            if place != axis:
-                drawn = torch.randint(x.shape[place], (self._rows,), generator=self._generator)
-                index[place] = drawn.to(x.device, non_blocking=True)
+        for dim in range(first, x.dim()):
+            if dim != axis:
+                drawn = torch.randint(x.shape[dim], (self._rows,), generator=self._generator)
+                index[dim] = drawn.to(x.device, non_blocking=True)
         if not first:
             return self._rows_first(x[tuple(index)], x.dim(), axis)
-        return torch.stack([self._rows_first(own[tuple(index[1:])], x.dim() - 1, axis - 1) for own in x])
+        return torch.stack([self._rows_first(part[tuple(index[1:])], x.dim() - 1, axis - 1) for part in x])
 
     def _rows_first(self, picked: Tensor, rank: int, axis: int) -> Tensor:
-        """Advanced indices that stand together behind the channels leave those in front: (channel, rows)."""
+        """(rows, channel): advanced indices after the channel axis leave that axis first."""
         return picked.T if axis == 0 and rank > 1 else picked
 
     def __repr__(self) -> str:
@@ -105,14 +113,14 @@ class InputSample:
 def record_inputs(
     model: nn.Module, *, modules: tuple[type[nn.Module], ...] = (), points: int = 2048, seed: int = 0
 ) -> Iterator[dict[str, InputSample]]:
-    """Sample the inputs of a model's activations while the block lasts; the dict has one `InputSample` a module.
+    """Sample the inputs of the activations of a model inside the block; the dict has one `InputSample` per module.
 
     Args:
-        model: what is run inside the block. Its names of the modules are the keys.
-        modules: kinds of modules to record; the learned activations unless others are named, such as `(nn.ReLU,)`.
-            The channel axis of those is 1.
-        points: bound on the kept inputs per channel.
-        seed: of the choice; torch's own generators are left alone.
+        model: the model that runs inside the block. Its module names are the keys.
+        modules: classes of modules to record, such as `(nn.ReLU,)`, with channel axis 1; by default the learned
+            activations.
+        points: maximum number of recorded inputs per channel.
+        seed: seed of the selection; torch's global generators are not used.
 
     >>> model = nn.Sequential(nn.Linear(8, 4), nn.ReLU())
     >>> with record_inputs(model, modules=(nn.ReLU,)) as inputs:
@@ -120,33 +128,33 @@ def record_inputs(
     >>> inputs["1"].points.shape, inputs["1"].outside((-1.0, 1.0))
     (torch.Size([100, 4]), tensor([0., 0., 0., 0.]))
     """
-    _check_model(model)
-    whole_number("points", points, least=1)
+    check_module("model", model)
+    check_integer("points", points, least=1)
     kinds = modules or (LearnedActivation,)
     found = {name: part for name, part in model.named_modules() if isinstance(part, kinds)}
     if not found:
-        wanted = ", ".join(kind.__name__ for kind in modules) or "learned activation (ChebyshevLagrange)"
-        raise ValueError(f"model has no {wanted}, so there is nothing to record; name others with modules=(...)")
+        kind_names = ", ".join(kind.__name__ for kind in modules) or "learned activation"
+        raise ValueError(must_be("model", f"a module with a {kind_names}", model, "set modules=(...) to record others"))
     samples = {
         name: InputSample(getattr(part, "channel_dim", 1), getattr(part, "replicas", None) is not None, points, seed)
         for name, part in found.items()
     }
     watchers = {part: _make_watcher(samples[name]) for name, part in found.items()}
-    strangers = {id(part): watcher for part, watcher in watchers.items() if not _tells(part)}
+    foreign = {id(part): watcher for part, watcher in watchers.items() if not _notifies(part)}
     with ExitStack() as stack:
         for part, watcher in watchers.items():
-            if id(part) not in strangers:
+            if id(part) not in foreign:
                 watch(part, watcher)
                 stack.callback(unwatch, part, watcher)
-        if strangers:
-            stack.callback(register_module_forward_pre_hook(_Herald(strangers)).remove)
+        if foreign:
+            stack.callback(register_module_forward_pre_hook(_GlobalHook(foreign)).remove)
         yield samples
 
 
-def _tells(module: nn.Module) -> bool:
-    """Whether a module tells its watchers itself."""
-    own = isinstance(module, LearnedActivation) and type(module).forward is LearnedActivation.forward
-    return own and "forward" not in vars(module)
+def _notifies(module: nn.Module) -> bool:
+    """Whether a module calls its watchers itself."""
+    learned = isinstance(module, LearnedActivation) and type(module).forward is LearnedActivation.forward
+    return learned and "forward" not in vars(module)
 
 
 def _make_watcher(sample: InputSample) -> Watcher:
@@ -157,10 +165,10 @@ def _make_watcher(sample: InputSample) -> Watcher:
     return look
 
 
-class _Herald:
-    """Shows the inputs of modules that are not chebact's own; torch calls it for every module of the process.
+class _GlobalHook:
+    """Passes the inputs of other modules to their watchers; torch calls it for every module of the process.
 
-    A hook on the module itself would go along into every copy of it.
+    A hook on the module itself would be copied with the module.
     """
 
     def __init__(self, watchers: dict[int, Watcher]) -> None:
@@ -173,28 +181,28 @@ class _Herald:
 
 
 def materialize(model: nn.Module, example: Any) -> nn.Module:
-    """Run a model once, so that every lazy width is known; returns the model.
+    """Run a model once, so that all lazy modules infer their channels; returns the model.
 
-    Then its parameters can be counted, averaged, distributed and given to an optimizer. `example` is an input, a
-    tuple of inputs, or a dict of them by name. Nothing else changes: the run is in evaluation mode and without
-    derivatives.
+    Then its parameters can be counted, averaged, distributed and passed to an optimizer. `example` is an input, a
+    tuple of inputs, or a dict of them by name. Nothing else changes: the model runs in evaluation mode and without
+    gradients.
 
     >>> from chebact import ChebyshevLagrange
     >>> model = nn.Sequential(nn.Linear(8, 4), ChebyshevLagrange(), nn.Linear(4, 1))
     >>> sum(p.numel() for p in materialize(model, torch.zeros(1, 8)).parameters())
     57
     """
-    _check_model(model)
+    check_module("model", model)
     run_once(model, example)
     lazy = [name for name, parameter in model.named_parameters() if is_lazy(parameter)]
     if lazy:
-        raise ValueError(f"example must reach every lazy module, got none to {', '.join(lazy)}; pass another example")
+        raise ValueError(must_be("example", f"an input that reaches every lazy module ({', '.join(lazy)})", example))
     return model
 
 
 @dataclass(frozen=True)
 class ShareOutside:
-    """The share of inputs outside the interval: `total` over all learned activations, and each by its name."""
+    """The share of inputs outside the interval: `total` over all learned activations, and per activation."""
 
     total: float
     by_activation: dict[str, float]
@@ -204,11 +212,11 @@ class ShareOutside:
 
 
 def share_outside(model: nn.Module, data: Any, *, points: int = 2048, seed: int = 0) -> ShareOutside:
-    """Which share of the inputs of the learned activations lies outside their intervals, on the straight lines.
+    """The share of the inputs of the learned activations that is outside their intervals, on the straight lines.
 
     `data` is an input, a tuple of inputs or a dict of them by name; the model runs once, in evaluation mode and without
-    derivatives. `total` is the mean over the activations, each weighted by its channels; activations that were not
-    reached are left out.
+    gradients. `total` is the mean over the activations, weighted by their channels; activations that were not reached
+    are omitted.
 
     >>> from chebact import ChebyshevLagrange
     >>> model = nn.Sequential(ChebyshevLagrange(2, init="zeros"), ChebyshevLagrange(2))
@@ -228,28 +236,27 @@ def share_outside(model: nn.Module, data: Any, *, points: int = 2048, seed: int 
             shares[name] = float(outside.mean())
             weights.append(outside.numel())
     if not shares:
-        raise ValueError("data must reach a learned activation of the model, got none that did")
+        raise ValueError(must_be("data", "an input that reaches a learned activation of the model", data))
     total = sum(share * weight for share, weight in zip(shares.values(), weights, strict=True)) / sum(weights)
     return ShareOutside(total, shares)
 
 
-@torch.no_grad()
 def run_once(model: nn.Module, example: Any) -> Any:
-    """One forward pass in evaluation mode; every module's own mode comes back.
-
-    `example` is an input, a tuple of inputs, or a dict of them by name.
-    """
-    modes = [(part, part.training) for part in model.modules()]
-    model.eval()
-    try:
+    """One forward pass in evaluation mode. `example` is an input, a tuple of inputs, or a dict of them by name."""
+    with evaluation_mode(model):
         if isinstance(example, Mapping):
             return model(**example)
         return model(*example) if isinstance(example, tuple) else model(example)
+
+
+@contextmanager
+def evaluation_mode(model: nn.Module) -> Iterator[None]:
+    """Evaluation mode without gradients inside the block; the mode of every module is restored."""
+    modes = [(part, part.training) for part in model.modules()]
+    model.eval()
+    try:
+        with torch.no_grad():
+            yield
     finally:
         for part, training in modes:
             part.training = training
-
-
-def _check_model(model: Any) -> None:
-    if not isinstance(model, nn.Module):
-        raise TypeError(f"model must be a torch.nn.Module, got {type(model).__name__}")

@@ -1,4 +1,4 @@
-"""The paper's activations and the usual ones by name, and room for a user's own."""
+"""Activations by name: those of the paper, common ones, and those that a user registers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,16 @@ from torch import nn
 from torch.nn.parameter import is_lazy
 
 from chebact.activations import ChebyshevLagrange, Cubic, PrototypeSimilarity, WeightedChebyshev
-from chebact.checks import Tails, axis_of, count_of, degree_of, not_negative
+from chebact.checks import (
+    Tails,
+    check_axis,
+    check_choice,
+    check_count,
+    check_degree,
+    check_module,
+    check_not_negative,
+    must_be,
+)
 from chebact.learned import LearnedActivation
 
 __all__ = [
@@ -46,35 +55,27 @@ def _without_parameters(module: Callable[[], nn.Module]) -> Factory:
 
 
 def _lagrange(tails: Tails) -> Factory:
-    def build(
-        channels: int, *, degree: int, channel_dim: int, replicas: int | None, **options: Any
-    ) -> ChebyshevLagrange:
-        places: dict[str, Any] = {"channel_dim": channel_dim, "replicas": replicas}
-        return ChebyshevLagrange(channels, degree=degree, tails=tails, **places, **options)
-
-    return build
+    return lambda channels, **options: ChebyshevLagrange(channels, tails=tails, **options)
 
 
 def _weighted(channels: int, *, degree: int, channel_dim: int, replicas: int | None) -> nn.Module:
     return WeightedChebyshev(channels, degree=degree, channel_dim=channel_dim, replicas=replicas)
 
 
-def _prototypes(channels: int, *, degree: int, channel_dim: int, replicas: int | None, **options: Any) -> nn.Module:
-    places: dict[str, Any] = {"channel_dim": channel_dim, "replicas": replicas}
-    similarity = PrototypeSimilarity(channels, channel_dim=channel_dim, replicas=replicas)
-    return nn.Sequential(similarity, _lagrange("none")(channels, degree=degree, **places, **options))
+def _prototypes(channels: int, **options: Any) -> nn.Module:
+    sizes = {name: options[name] for name in ("channel_dim", "replicas")}
+    return nn.Sequential(PrototypeSimilarity(channels, **sizes), _lagrange("none")(channels, **options))
 
 
-def _tanh_first(channels: int, *, degree: int, channel_dim: int, replicas: int | None, **options: Any) -> nn.Module:
-    places: dict[str, Any] = {"channel_dim": channel_dim, "replicas": replicas}
-    return nn.Sequential(nn.Tanh(), _lagrange("none")(channels, degree=degree, **places, **options))
+def _tanh_first(channels: int, **options: Any) -> nn.Module:
+    return nn.Sequential(nn.Tanh(), _lagrange("none")(channels, **options))
 
 
 def _prelu(channels: int, *, degree: int, channel_dim: int, replicas: int | None) -> nn.Module:
     if channel_dim != 1 or replicas is not None:
         raise ValueError(
-            f"prelu must have its channels at axis 1 and no replicas, as torch's own, got channel_dim={channel_dim} "
-            f"and replicas={replicas}; a ChebyshevLagrange of degree 1 has both"
+            f"prelu must have channel_dim=1 and no replicas, as in torch, got channel_dim={channel_dim} and "
+            f"replicas={replicas}; use a ChebyshevLagrange of degree 1"
         )
     return nn.PReLU(channels)
 
@@ -111,7 +112,7 @@ def make_activation(
     replicas: int | None = None,
     **options: Any,
 ) -> nn.Module:
-    """The activation of that name for so many channels; `options` are those of its module (`init`, `interval`, ...).
+    """The activation with that name; `options` are those of its module (`init`, `interval`, ...).
 
     >>> make_activation("cl-extrapolate", 32, init="relu")
     ChebyshevLagrange(32, degree=3, tails='extrapolate', init='relu')
@@ -119,17 +120,17 @@ def make_activation(
     row = _row(name)
     _check_options(row, options)
     sizes = {
-        "channel_dim": axis_of(channel_dim),
-        "replicas": None if replicas is None else count_of("replicas", replicas),
+        "channel_dim": check_axis(channel_dim),
+        "replicas": None if replicas is None else check_count("replicas", replicas),
     }
-    module = row.build(count_of("channels", channels), degree=degree_of(degree), **sizes, **options)
+    module = row.build(check_count("channels", channels), degree=check_degree(degree), **sizes, **options)
     if not isinstance(module, nn.Module):
-        raise TypeError(f"the builder of {name!r} must return a torch.nn.Module, got {type(module).__name__}")
+        raise TypeError(must_be(f"the result of the builder of {name!r}", "a torch.nn.Module", module))
     for part in module.modules():
         if isinstance(part, LearnedActivation) and part.basis.degree != degree:
             raise ValueError(
-                f"the builder of {name!r} must pass its degree on, got degree {part.basis.degree} where {degree} was "
-                "asked for; write build(channels, *, degree, channel_dim, replicas) and give them to the module"
+                f"the builder of {name!r} must use degree={degree}, got a module of degree {part.basis.degree}; write "
+                "build(channels, *, degree, channel_dim, replicas) and pass them to the module"
             )
     return module
 
@@ -137,10 +138,10 @@ def make_activation(
 def build_activation(
     activation: str | Factory, channels: int, *, degree: int | None = None, replicas: int | None = None
 ) -> nn.Module:
-    """An activation from a name of the table, or from a factory, as networks take it.
+    """An activation from a name of the table or from a factory.
 
-    A factory is called with the number of channels, and with `degree` and `replicas` where they are given and it takes
-    them; a class such as `nn.GELU`, which has no channels, without.
+    A factory is called with the number of channels, and with `degree` and `replicas` if they are set and it accepts
+    them. A class without `channels`, such as `nn.GELU`, is called without it.
 
     >>> build_activation(partial(ChebyshevLagrange, init="relu"), 8)
     ChebyshevLagrange(8, degree=3, tails='extrapolate', init='relu')
@@ -151,22 +152,20 @@ def build_activation(
     if isinstance(activation, str):
         return make_activation(activation, channels, **given)
     if not callable(activation):
-        raise TypeError(
-            f"activation must be one of {', '.join(_rows)}, or a function of the number of channels, got "
-            f"{type(activation).__name__}"
-        )
+        accepted = f"one of {', '.join(_rows)}, or a function of the number of channels"
+        raise TypeError(must_be("activation", accepted, activation))
     taken = {name: value for name, value in given.items() if takes(activation, name)}
     if degree is not None and "degree" not in taken:
-        raise ValueError("degree must not be given beside a factory that takes none; give it to the factory")
+        raise ValueError(must_be("degree", "None for a factory without it", degree, "set it in the factory"))
     without = isinstance(activation, type) and not takes(activation, "channels")
     module = activation(**taken) if without else activation(channels, **taken)
     if not isinstance(module, nn.Module):
-        raise TypeError(f"activation must return a torch.nn.Module, got {type(module).__name__}")
+        raise TypeError(must_be("the result of activation", "a torch.nn.Module", module))
     return module
 
 
 def paper_activation(name: str) -> Factory:
-    """The row of that name as the paper has it: learned heights start at zero.
+    """The activation of that name as in the paper, with heights that start at zero.
 
     >>> paper_activation("cl-extrapolate")(4).heights.any()
     tensor(False)
@@ -178,44 +177,40 @@ def paper_activation(name: str) -> Factory:
 def register_activation(name: str, build: Factory, *, label: str | None = None, replace: bool = False) -> None:
     """Add a row: `build(channels, degree=..., channel_dim=..., replicas=...)` returns the module.
 
-    >>> register_activation("softplus", lambda channels, **choices: nn.Softplus())
+    >>> register_activation("softplus", lambda channels, **options: nn.Softplus())
     >>> make_activation("softplus", 8)
     Softplus(beta=1.0, threshold=20.0)
     """
     if not isinstance(name, str) or not name:
-        raise TypeError(f"name must be a text, got {name!r}")
+        raise TypeError(must_be("name", "a non-empty string", name))
     if not callable(build):
-        raise TypeError(f"build must be a function that returns a module, got {type(build).__name__}")
+        raise TypeError(must_be("build", "a function that returns a module", build))
     if name in _rows and not replace:
-        raise ValueError(f"name must be new, got {name!r}, which is in the table; pass replace=True to replace it")
+        raise ValueError(must_be("name", "new", name, "pass replace=True to replace the row of that name"))
     missing = [each for each in ("degree", "channel_dim", "replicas") if not takes(build, each)]
     if missing:
         raise TypeError(
-            f"build must take degree, channel_dim and replicas by name, got a function without {', '.join(missing)}; "
-            "write build(channels, *, degree, channel_dim, replicas), or **choices for what it has no use for"
+            f"build must accept degree, channel_dim and replicas by name, got a function without {', '.join(missing)}; "
+            "write build(channels, *, degree, channel_dim, replicas), or **options for those that it ignores"
         )
     _rows[name] = Activation(name, label or name, build)
 
 
 def _row(name: Any) -> Activation:
-    if not isinstance(name, str):
-        raise TypeError(f"name must be a text, got {type(name).__name__}")
-    if name not in _rows:
-        raise ValueError(f"name must be one of {', '.join(_rows)}, got {name!r}")
-    return _rows[name]
+    return _rows[check_choice("name", name, _rows)]
 
 
 def _check_options(row: Activation, options: Mapping[str, Any]) -> None:
-    strange = [option for option in options if not takes(row.build, option)]
-    if strange:
-        raise TypeError(f"{row.name} takes no {', '.join(strange)}; only learned activations have such options")
+    unknown = [option for option in options if not takes(row.build, option)]
+    if unknown:
+        raise TypeError(f"options must be accepted by {row.name}, got {', '.join(unknown)}; leave them out")
 
 
 def takes(function: Callable[..., Any], name: str) -> bool:
-    """Whether a function takes an argument of that name."""
+    """Whether a function accepts an argument of that name."""
     try:
         parameters = inspect.signature(function).parameters
-    except (TypeError, ValueError):  # written in C, or no signature at all
+    except (TypeError, ValueError):  # written in C, or without a signature
         return True
     return name in parameters or any(each.kind is inspect.Parameter.VAR_KEYWORD for each in parameters.values())
 
@@ -228,26 +223,24 @@ def parameter_groups(
     value_lr_scale: float = 1.0,
     value_weight_decay: float = 0.0,
 ) -> list[dict[str, Any]]:
-    """Two groups for an optimizer: the network's own parameters, and the learned shapes with a rate of their own.
+    """Two parameter groups for an optimizer: the parameters of the network, and those of the learned activations.
 
     >>> net = nn.Sequential(nn.Linear(2, 4), ChebyshevLagrange(4))
     >>> [group["lr"] for group in parameter_groups(net, lr=0.1, value_lr_scale=0.5)]
     [0.1, 0.05]
     """
-    if not isinstance(model, nn.Module):
-        raise TypeError(f"model must be a torch.nn.Module, got {type(model).__name__}")
-    rate, scale = not_negative("lr", lr), not_negative("value_lr_scale", value_lr_scale)
-    decay = not_negative("value_weight_decay", value_weight_decay)
+    check_module("model", model)
+    rate, scale = check_not_negative("lr", lr), check_not_negative("value_lr_scale", value_lr_scale)
+    decay = check_not_negative("value_weight_decay", value_weight_decay)
     shapes = [p for module in model.modules() if isinstance(module, LearnedActivation) for p in module.parameters()]
     learned = {id(p) for p in shapes}
     if not learned:
-        raise ValueError(
-            "model has no learned activation (ChebyshevLagrange or WeightedChebyshev), so there is nothing to group"
-        )
+        kinds = "ChebyshevLagrange or WeightedChebyshev"
+        raise ValueError(must_be("model", f"a module with a learned activation ({kinds})", model))
     others = _trainable(p for p in model.parameters() if id(p) not in learned)
     first: dict[str, Any] = {"params": others, "lr": rate}
     if weight_decay is not None:
-        first["weight_decay"] = not_negative("weight_decay", weight_decay)
+        first["weight_decay"] = check_not_negative("weight_decay", weight_decay)
     values = _trainable({id(p): p for p in shapes}.values())
     return [first, {"params": values, "lr": rate * scale, "weight_decay": decay}]
 

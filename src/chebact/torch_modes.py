@@ -1,6 +1,6 @@
-"""Every question to torch that only its private names answer, and the one answer to: in which mode is this call?
+"""All uses of private names of torch, and the autograd mode of a call.
 
-A release of torch may change these names. `PRIVATE_NAMES` says what each is for; no other file of chebact uses any.
+A release of torch may change these names. `PRIVATE_NAMES` lists what breaks without each; no other file uses any.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from torch.autograd import forward_ad
 from torch.nn.modules import module as _modules
 
 if TYPE_CHECKING:
-    from torch.optim import Optimizer  # which loads much that nobody else needs
+    from torch.optim import Optimizer  # a slow import that is not needed otherwise
 
 __all__ = [
     "OWN_TYPES",
@@ -45,31 +45,31 @@ F = TypeVar("F", bound=Callable[..., Any])
 OWN_TYPES = (Tensor, nn.Parameter)
 
 PRIVATE_NAMES = {
-    "torch._C._get_tracing_state": "torch.jit.trace would not see a kernel, and give its result as a constant",
-    "torch._C._dispatch_tls_is_dispatch_key_included": "make_fx(pre_dispatch=True) would not see a kernel",
-    "torch._C._len_torch_dispatch_stack": "every call would ask for each dispatch mode by name, which is slower",
-    "torch._C._get_dispatch_mode": "make_fx and FakeTensorMode would meet a kernel that reads memory that is not there",
-    "torch._C._TorchDispatchModeKey": "the names of those modes",
+    "torch._C._get_tracing_state": "torch.jit.trace would record the result of a kernel as a constant",
+    "torch._C._dispatch_tls_is_dispatch_key_included": "make_fx(pre_dispatch=True) would not record a kernel",
+    "torch._C._len_torch_dispatch_stack": "every call would check each dispatch mode by name, which is slower",
+    "torch._C._get_dispatch_mode": "in make_fx and FakeTensorMode a kernel would read memory that does not exist",
+    "torch._C._TorchDispatchModeKey": "the names of these modes",
     "torch._C.DispatchKey": "the name of the key of make_fx(pre_dispatch=True)",
-    "torch._C._are_functorch_transforms_active": "torch.func would meet the short way, which it refuses",
-    "torch._C._functorch.is_legacy_batchedtensor": "gradcheck(check_batched_grad=True) would hand a kernel no memory",
-    "torch._C._functorch.TransformType": "functionalize, and a forward derivative of one, would not be told apart",
-    "torch._functorch.pyfunctorch.retrieve_all_functorch_interpreters": "the same: it lists the transforms under way",
+    "torch._C._are_functorch_transforms_active": "torch.func would meet the fast path, which it rejects",
+    "torch._C._functorch.is_legacy_batchedtensor": "batched gradcheck would pass a kernel no memory",
+    "torch._C._functorch.TransformType": "functionalize and nested forward derivatives would not be detected",
+    "torch._functorch.pyfunctorch.retrieve_all_functorch_interpreters": "the same: it lists the active transforms",
     "torch.autograd.forward_ad._current_level": "forward derivatives would be zero in compiled graphs",
-    "Tensor._is_zerotensor": "a zero gradient that torch does not write down would be read from address 0",
-    "Module._parameters": "a learned activation would look for its parameter for 1 us longer",
-    "Module._buffers": "a folded activation would look for its heights for 1 us longer",
-    "Module._forward_hooks": "batch norm and activation would be fused although somebody hooked one of them",
+    "Tensor._is_zerotensor": "a lazy zero gradient would be read from address 0",
+    "Module._parameters": "reading the parameter of a learned activation would take 1 us longer",
+    "Module._buffers": "reading the heights of a folded activation would take 1 us longer",
+    "Module._forward_hooks": "batch norm and activation would be fused although one of them has a hook",
     "Module._forward_pre_hooks": "the same",
     "Module._backward_hooks": "the same",
     "Module._backward_pre_hooks": "the same",
-    "torch.nn.modules.module._global_forward_pre_hooks": "the fused trainer would pass by hooks on all modules",
+    "torch.nn.modules.module._global_forward_pre_hooks": "the fused trainer would ignore global module hooks",
     "torch.nn.modules.module._global_forward_hooks": "the same",
     "torch.nn.modules.module._global_backward_pre_hooks": "the same",
     "torch.nn.modules.module._global_backward_hooks": "the same",
-    "Tensor._backward_hooks": "the fused trainer would pass by a hook on a parameter",
+    "Tensor._backward_hooks": "the fused trainer would ignore a hook on a parameter",
     "Tensor._post_accumulate_grad_hooks": "the same",
-    "Optimizer._optimizer_step_pre_hooks": "the fused trainer would pass by a hook on an optimizer",
+    "Optimizer._optimizer_step_pre_hooks": "the fused trainer would ignore a hook on an optimizer",
     "Optimizer._optimizer_step_post_hooks": "the same",
 }
 
@@ -77,14 +77,14 @@ _MODES = torch._C._TorchDispatchModeKey
 _PRE_DISPATCH = torch._C.DispatchKey.PreDispatch
 
 transforms_active = torch._C._are_functorch_transforms_active
-"""Whether a transform of torch.func is under way."""
+"""Whether a transform of torch.func is active."""
 
 is_batched = torch._C._functorch.is_legacy_batchedtensor
-"""Whether a tensor is one that gradcheck's older vmap hands on, which has no memory of its own."""
+"""Whether a tensor is a batched tensor of the older vmap of gradcheck, which has no memory."""
 
 _is_compiling = torch.compiler.is_compiling
 is_exporting: Callable[[], bool] = getattr(torch.compiler, "is_exporting", torch.compiler.is_compiling)
-"""Whether torch.export calls this; torch 2.6 has one flag for that and for what Dynamo itself looks into."""
+"""Whether torch.export is tracing; torch 2.6 has one flag for torch.export and Dynamo."""
 
 _tracing_state = torch._C._get_tracing_state
 _key_included = torch._C._dispatch_tls_is_dispatch_key_included
@@ -92,13 +92,13 @@ _count_modes = torch._C._len_torch_dispatch_stack
 
 
 class Mode(Enum):
-    """In which of torch's modes a call is, and so how it is served."""
+    """The mode of a call, which decides how it is computed."""
 
-    PLAIN = "the kernel itself, no derivative is recorded"
-    RECORDED = "an autograd.Function by its short way"
-    TRANSFORMED = "an autograd.Function that torch.func understands"
-    FORMULA = "operations of torch: somebody writes them down, or the tensors are of another class"
-    GRAPH = "torch.compile or torch.export is writing a graph"
+    PLAIN = "the kernel, without autograd"
+    RECORDED = "an autograd.Function on the fast path"
+    TRANSFORMED = "an autograd.Function that torch.func supports"
+    FORMULA = "plain torch operations, for tracing and for tensor subclasses"
+    GRAPH = "a call in a graph of torch.compile or torch.export"
 
 
 _PLAIN, _RECORDED, _TRANSFORMED, _FORMULA, _GRAPH = Mode
@@ -111,7 +111,7 @@ def find_mode(x: Any, heights: Any) -> Mode:
     if type(x) not in OWN_TYPES or type(heights) not in OWN_TYPES:
         return _FORMULA
     if _tracing_state() is not None or _key_included(_PRE_DISPATCH) or (_count_modes() > 0 and _has_tracing_mode()):
-        return _FORMULA  # torch.jit.trace and make_fx would not see a kernel, which writes to memory behind their backs
+        return _FORMULA  # torch.jit.trace and make_fx cannot record a kernel
     if transforms_active() or forward_ad._current_level >= 0 or is_batched(x) or is_batched(heights):
         return _FORMULA if _beyond_functions() else _TRANSFORMED
     if torch.is_grad_enabled() and (x.requires_grad or heights.requires_grad):
@@ -120,37 +120,37 @@ def find_mode(x: Any, heights: Any) -> Mode:
 
 
 def in_forward_mode() -> bool:
-    """Whether forward derivatives are taken here (`torch.func.jvp`, `torch.autograd.forward_ad`)."""
+    """Whether forward mode is active (`torch.func.jvp`, `torch.autograd.forward_ad`)."""
     return forward_ad._current_level >= 0
 
 
 def _has_tracing_mode() -> bool:
-    """Whether make_fx writes down what is called, or tensors are made that have no memory."""
+    """Whether make_fx, FakeTensorMode or functionalization is active."""
     return any(torch._C._get_dispatch_mode(mode) is not None for mode in (_MODES.PROXY, _MODES.FAKE, _MODES.FUNCTIONAL))
 
 
 def _beyond_functions() -> bool:
-    """Whether torch.func does what torch's own Function does not serve.
+    """Whether torch.func uses what an autograd.Function does not support.
 
-    That is `functionalize`, which it refuses, and a forward derivative of a forward derivative, where it gives zeros.
+    These are `functionalize`, which it rejects, and nested forward derivatives, where it returns zeros.
     """
-    under_way = [level.key() for level in retrieve_all_functorch_interpreters()]
-    return TransformType.Functionalize in under_way or under_way.count(TransformType.Jvp) > 1
+    active = [level.key() for level in retrieve_all_functorch_interpreters()]
+    return TransformType.Functionalize in active or active.count(TransformType.Jvp) > 1
 
 
 def outside_graphs(reason: str) -> Callable[[F], F]:
-    """A decorator: torch.compile calls the function and does not look into it. torch 2.6 takes no reason to show."""
+    """A decorator: torch.compile calls the function without tracing it. torch 2.6 has no argument `reason`."""
     disable: Callable[..., Callable[[F], F]] = torch.compiler.disable
     return disable(reason=reason) if "reason" in inspect.signature(disable).parameters else disable()
 
 
 def is_zero_tensor(tensor: Tensor) -> bool:
-    """Whether a tensor is torch's short form of zeros, which has no memory."""
+    """Whether a tensor is a lazy zero tensor, which has no memory."""
     return tensor._is_zerotensor()
 
 
 def stored_parameter(module: nn.Module, name: str) -> nn.Parameter | None:
-    """A parameter by its name, or None where the module computes it or has none; the attribute takes 1 us longer."""
+    """A parameter by its name, or None if it is parametrized or missing; attribute access takes 1 us longer."""
     return module._parameters.get(name)
 
 
@@ -162,20 +162,20 @@ def stored_buffer(module: nn.Module, name: str) -> Tensor:
 
 
 def rename_parameter(module: nn.Module, old: str, new: str) -> None:
-    """Give a parameter another name, where there is one of that name."""
+    """Rename a parameter, if it exists."""
     if old in module._parameters:
         module.register_parameter(new, module._parameters.pop(old))
 
 
 def has_hooks(module: nn.Module) -> bool:
-    """Whether somebody wants to be called when this module is."""
+    """Whether the module has hooks."""
     return bool(
         module._forward_hooks or module._forward_pre_hooks or module._backward_hooks or module._backward_pre_hooks
     )
 
 
 def has_global_hooks() -> bool:
-    """Whether somebody wants to be called when any module is."""
+    """Whether there are hooks for all modules."""
     return bool(
         _modules._global_forward_pre_hooks
         or _modules._global_forward_hooks
@@ -185,10 +185,10 @@ def has_global_hooks() -> bool:
 
 
 def tensor_has_hooks(tensor: Tensor) -> bool:
-    """Whether somebody wants to be called when a gradient reaches this tensor."""
+    """Whether the tensor has gradient hooks."""
     return bool(tensor._backward_hooks or tensor._post_accumulate_grad_hooks)
 
 
 def optimizer_has_hooks(optimizer: Optimizer) -> bool:
-    """Whether somebody wants to be called when this optimizer steps."""
+    """Whether the optimizer has step hooks."""
     return bool(optimizer._optimizer_step_pre_hooks or optimizer._optimizer_step_post_hooks)

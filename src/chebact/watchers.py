@@ -1,7 +1,7 @@
-"""Who looks at the input of a learned activation: a list outside of the modules, so that a copy of one is its own.
+"""Watchers of the inputs of learned activations, stored outside the modules.
 
-A module asks by identity when it is called. Nothing of it is replaced: copied, pickled or averaged while somebody
-looks, it is an ordinary module.
+A module looks them up by its identity when it is called. The module does not change, so it can be copied, pickled or
+averaged during recording.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ __all__ = ["Watcher", "notify", "unwatch", "watch", "watched"]
 Watcher = Callable[[Tensor], None]
 
 watched: dict[int, tuple[Watcher, ...]] = {}
-"""The watchers by the identity of a module; who watches keeps the module alive meanwhile."""
+"""Watchers by the id of a module; a watcher keeps its module alive."""
 
 
 def watch(module: nn.Module, watcher: Watcher) -> None:
-    """Let `watcher` see the input of every call of a module from now on."""
+    """Call `watcher` with the input of every call of a module from now on."""
     watched[id(module)] = (*watched.get(id(module), ()), watcher)
 
 
 def unwatch(module: nn.Module, watcher: Watcher) -> None:
-    """End that, in any order."""
-    left = tuple(each for each in watched.get(id(module), ()) if each is not watcher)
-    if left:
-        watched[id(module)] = left
+    """Remove a watcher; the order does not matter."""
+    others = tuple(each for each in watched.get(id(module), ()) if each is not watcher)
+    if others:
+        watched[id(module)] = others
     else:
         watched.pop(id(module), None)
 
 
 def notify(module: nn.Module, x: Tensor) -> None:
-    """Show the input of a call to those who watch the module."""
+    """Pass the input of a call to the watchers of the module."""
     for watcher in watched.get(id(module), ()):
         watcher(x)

@@ -1,4 +1,4 @@
-"""The widest type of a device: small products and sums of the parameters are made in it, and then rounded."""
+"""The widest type of a device, for small products and sums of parameters, which are rounded afterwards."""
 
 from __future__ import annotations
 

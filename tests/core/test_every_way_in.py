@@ -38,7 +38,7 @@ def test_loading_heights_of_another_degree_is_refused(kind, lazy, degree):
 )
 def test_lazy_modules_refuse_states_of_another_form(choices, shape):
     module = ChebyshevLagrange(**choices)
-    with pytest.raises(RuntimeError, match="heights must have the shape"):
+    with pytest.raises(RuntimeError, match="heights must have shape"):
         module.load_state_dict({**module.state_dict(), "heights": torch.zeros(shape)}, assign=True)
 
 

@@ -164,14 +164,14 @@ def test_a_model_is_drawn_layer_by_layer_and_left_as_it_was():
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ((nn.Linear(2, 2),), "does not work element by element|mat1 and mat2"),
+        ((nn.Linear(2, 2),), "module must be elementwise|mat1 and mat2"),
         (("relu",), "module must be a torch.nn.Module"),
         ((ChebyshevLagrange(2), 2), "channel must be between 0 and 1, got 2"),
-        ((ChebyshevLagrange(2), []), "one channel at least"),
+        ((ChebyshevLagrange(2), []), "one or more channels"),
         ((ChebyshevLagrange(),), "call the module once"),
-        ((ChebyshevLagrange(2), 0, torch.zeros(5, 3)), "2 channels like the module, got 3"),
+        ((ChebyshevLagrange(2), 0, torch.zeros(5, 3)), "2 channels like the module, got shape .5, 3"),
         ((ChebyshevLagrange(2), 0, [1.0]), "inputs must be a tensor"),
-        ((nn.ReLU(), 4, torch.zeros(5, 3)), "channel 4 is asked for"),
+        ((nn.ReLU(), 4, torch.zeros(5, 3)), "channel must be between 0 and 2, got 4"),
     ],
 )
 def test_what_cannot_be_drawn_gets_a_sentence(ax, arguments, words):
@@ -180,5 +180,5 @@ def test_what_cannot_be_drawn_gets_a_sentence(ax, arguments, words):
 
 
 def test_data_that_reaches_nothing_gets_a_sentence():
-    with pytest.raises(ValueError, match="one batch at least"):
+    with pytest.raises(ValueError, match="one or more batches"):
         plot_activations(nn.Sequential(learned()), [], figure=Figure())

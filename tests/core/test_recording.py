@@ -126,15 +126,15 @@ def test_low_precision_is_kept_and_read_as_float32():
 
 
 def test_what_cannot_be_recorded_gets_a_sentence():
-    with pytest.raises(ValueError, match="no learned activation"), record_inputs(nn.Linear(2, 2)):
+    with pytest.raises(ValueError, match="a module with a learned activation"), record_inputs(nn.Linear(2, 2)):
         pass
-    with pytest.raises(ValueError, match="no ReLU"), record_inputs(nn.Tanh(), modules=(nn.ReLU,)):
+    with pytest.raises(ValueError, match="a module with a ReLU"), record_inputs(nn.Tanh(), modules=(nn.ReLU,)):
         pass
-    with pytest.raises(TypeError, match="got list"), record_inputs([]):
+    with pytest.raises(TypeError, match=r"got \[\] \(list\)"), record_inputs([]):
         pass
     with pytest.raises(ValueError, match="points must be at least 1"):
         recorded(chebact.ChebyshevLagrange(2), points=0)
-    with pytest.raises(ValueError, match="no input was recorded"):
+    with pytest.raises(ValueError, match="must have inputs, got 0 calls"):
         _ = recorded(chebact.ChebyshevLagrange(2)).points
 
 
@@ -304,7 +304,7 @@ def test_materialize_runs_the_model_once_and_changes_nothing_else():
     assert state is not None
     averaged = torch.optim.swa_utils.AveragedModel(model)
     averaged.update_parameters(model)
-    with pytest.raises(ValueError, match=r"example must reach every lazy module, got none to 1\.heights"):
+    with pytest.raises(ValueError, match=r"example must be an input that reaches every lazy module \(1\.heights\)"):
         chebact.materialize(Unused(), torch.zeros(2, 4))
     with pytest.raises(TypeError, match="model must be"):
         chebact.materialize(3, torch.zeros(2, 4))
@@ -328,5 +328,5 @@ def test_the_share_outside_is_counted_over_all_activations_and_each():
     assert share.by_activation == {"0": 0.5, "1": 0.125}
     assert float(share) == share.total == pytest.approx(0.3125)
     assert model.training
-    with pytest.raises(ValueError, match="no learned activation"):
+    with pytest.raises(ValueError, match="a module with a learned activation"):
         chebact.share_outside(nn.Linear(2, 2), x)

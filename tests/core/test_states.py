@@ -49,7 +49,7 @@ def test_a_state_of_the_same_function_loads_in_other_types_and_averaged(change):
 def test_an_older_state_without_interval_and_tails_loads_with_a_warning():
     state = {"heights": saved()["heights"]}
     module = ChebyshevLagrange(4)
-    with pytest.warns(UserWarning, match=r"does not hold its interval and tails.*\(-1.0, 1.0\) and 'extrapolate'"):
+    with pytest.warns(UserWarning, match=r"must hold interval and tails.*\(-1.0, 1.0\) and 'extrapolate'"):
         assert module.load_state_dict(state, strict=True) == ([], [])
     assert torch.equal(module.heights, state["heights"])
 
@@ -102,7 +102,7 @@ def test_heights_that_do_not_fit_get_a_sentence(bad):
 def test_a_lazy_module_asks_which_of_three_axes_holds_the_channels(kind):
     tokens = torch.zeros(2, 5, 8)
     for module, x in ((kind(), tokens), (kind(groups=4), tokens), (kind(replicas=2), torch.zeros(2, 3, 5, 8))):
-        with pytest.raises(ValueError, match=r"channel_dim must be given.*channel_dim=-1.*groups=1"):
+        with pytest.raises(ValueError, match=r"channel_dim must be set.*channel_dim=-1.*groups=1"):
             module(x)
         assert not module.is_materialized
     assert kind(channel_dim=1)(tokens).shape == tokens.shape

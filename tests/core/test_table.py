@@ -98,14 +98,14 @@ def test_prototype_similarity_is_torch_s_cosine(shape):
 
 def test_a_builder_that_ignores_the_degree_is_refused():
     try:
-        with pytest.raises(TypeError, match="build must take degree, channel_dim and replicas by name"):
+        with pytest.raises(TypeError, match="build must accept degree, channel_dim and replicas by name"):
             chebact.register_activation("mine", lambda channels: ChebyshevLagrange(channels))
         chebact.register_activation("mine", lambda channels, **choices: ChebyshevLagrange(channels))
         assert make_activation("mine", 5, 3).degree == 3
-        with pytest.raises(ValueError, match=r"'mine' must pass its degree on, got degree 3 where 5"):
+        with pytest.raises(ValueError, match=r"'mine' must use degree=5, got a module of degree 3"):
             make_activation("mine", 5, 5)
         chebact.register_activation("mine", lambda channels, **choices: "relu", replace=True)
-        with pytest.raises(TypeError, match="must return a torch"):
+        with pytest.raises(TypeError, match="must be a torch"):
             make_activation("mine", 5)
     finally:
         table._rows.pop("mine", None)
@@ -122,9 +122,9 @@ def test_names_take_the_options_of_their_module(name):
 
 def test_rows_without_such_options_say_so():
     for name in ("relu", "wcp", "prelu"):
-        with pytest.raises(TypeError, match=f"{name} takes no init"):
+        with pytest.raises(TypeError, match=f"options must be accepted by {name}, got init"):
             make_activation(name, 4, init="relu")
-    with pytest.raises(ValueError, match="prelu must have its channels at axis 1 and no replicas"):
+    with pytest.raises(ValueError, match="prelu must have channel_dim=1 and no replicas"):
         make_activation("prelu", 4, replicas=2)
 
 
@@ -152,7 +152,7 @@ def test_networks_take_names_and_factories(activation, kind):
 def test_what_is_no_activation_gets_a_sentence(bad):
     with pytest.raises(TypeError, match="activation must"):
         ResidualMLP(3, activation=bad)
-    with pytest.raises(ValueError, match="degree must not be given beside a factory"):
+    with pytest.raises(ValueError, match="degree must be None for a factory"):
         ResidualMLP(3, activation=nn.GELU, degree=5)
 
 

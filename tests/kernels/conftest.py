@@ -9,10 +9,10 @@ from chebact import kernels
 def left_alone(monkeypatch):
     """The choice is automatic, no kernel has failed and nothing has been said yet; nothing of it stays."""
     monkeypatch.delenv("CHEBACT_KERNEL", raising=False)
-    monkeypatch.setattr(kernels, "_said", set())
-    monkeypatch.setattr(kernels, "_failed", set())
-    kernels._chosen.cache_clear()
-    kernels._plans.clear()
+    monkeypatch.setattr(kernels.selection, "_warned", set())
+    monkeypatch.setattr(kernels.selection, "_failed", set())
+    kernels.selection._choose.cache_clear()
+    kernels.fast_path._plans.clear()
     yield
-    kernels._chosen.cache_clear()
-    kernels._plans.clear()
+    kernels.selection._choose.cache_clear()
+    kernels.fast_path._plans.clear()

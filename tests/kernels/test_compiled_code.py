@@ -8,8 +8,9 @@ LOAD = """
     import logging, sys
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(message)s", stream=sys.stdout)
     from chebact.kernels.cpu.compiler import program
-    for kind in range(6):
-        assert program("finish", kind % 2 == 1, True, kind < 2, True, kind < 4)._entry
+    for form in ("cubic", "wide", "nodes"):
+        for double in (False, True):
+            assert program("finish", form, double, False, True, False, False)._entry
     """
 CALL = """
     import torch

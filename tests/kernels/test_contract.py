@@ -75,7 +75,7 @@ CASES = [*drawn_cases(), *HIGH]
 
 def is_quick(case):
     """Whether the interpreter is done with a case in a second or two."""
-    programs = gpu._plan(case.sizes, gpu.TILE, several=True).programs
+    programs = gpu._find_tiling(case.sizes, gpu.TILE, several=True).programs
     return case in HIGH or (sum(case.sizes) % 2 == 0 and programs <= 9)
 
 
@@ -85,7 +85,7 @@ def served(name, case):
     reason = kernels.why_not(name, device)
     if reason is not None:
         pytest.skip(f"the kernel {name!r} cannot run here: {reason}")
-    return kernels._module(name), device
+    return kernels.selection.load_kernel(name), device
 
 
 ALL_KERNELS = pytest.mark.parametrize("name", kernels.NAMES)

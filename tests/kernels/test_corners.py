@@ -196,7 +196,7 @@ def test_heights_near_the_largest_number_give_no_nan(name, tails, degree):
 def test_interval_that_is_none_in_the_type_is_one_sentence(name, caplog):
     heights = heights_of(3)
     for interval in ((1e40, 1e40 + 1e29), (1.0, 1.0 + 1e-12)):
-        with pytest.raises(IntervalError, match=r"^interval must have two ends .* in float32, got \(.*; choose"):
+        with pytest.raises(IntervalError, match=r"^interval must have two .* ends in float32, got \(.*; use"):
             run(name, torch.zeros(3), heights, interval=interval)
         value, _, _ = run(name, torch.tensor([interval[0]], dtype=torch.float64), heights.double(), interval=interval)
         assert value.item() == heights[-1].item()
@@ -234,8 +234,8 @@ def test_no_channels_are_an_empty_result_with_empty_gradients(name, replicas):
 
 
 def test_sizes_of_no_channels():
-    from chebact.kernels.layout import layout_of
+    from chebact.kernels.layout import find_layout
 
-    layout = layout_of((5, 0), (1, 1), torch.float32, 0, torch.float32, 1, False)
+    layout = find_layout((5, 0), (1, 1), torch.float32, 0, torch.float32, 1, False)
     assert layout is not None
     assert layout.sizes == Sizes(1, 1, 0, 0)

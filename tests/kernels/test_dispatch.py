@@ -18,7 +18,7 @@ from chebact.kernels import reference
 @pytest.mark.parametrize("how", ["use", "CHEBACT_KERNEL"])
 def test_kernel_asked_for_by_name_runs_or_raises_its_reason(name, how, monkeypatch):
     ran = []
-    module = kernels._module(name)
+    module = kernels.selection.load_kernel(name)
     evaluate = module.evaluate
     monkeypatch.setattr(module, "evaluate", lambda *given: (ran.append(name), evaluate(*given)))
     reason = kernels.why_not(name, CPU)
@@ -26,7 +26,7 @@ def test_kernel_asked_for_by_name_runs_or_raises_its_reason(name, how, monkeypat
     monkeypatch.delenv("CHEBACT_KERNEL", raising=False)
     if how == "CHEBACT_KERNEL":
         monkeypatch.setenv("CHEBACT_KERNEL", name)
-    with kernels.use(name if how == "use" else kernels.asked_for()):
+    with kernels.use(name if how == "use" else kernels.requested_kernel()):
         if reason is None:
             chebyshev_lagrange(x, values)
             assert ran == [name]
@@ -39,19 +39,19 @@ def test_kernel_asked_for_by_name_runs_or_raises_its_reason(name, how, monkeypat
 
 def test_context_comes_before_the_environment_and_ends_with_its_block(monkeypatch):
     monkeypatch.setenv("CHEBACT_KERNEL", "cpu")
-    assert kernels.asked_for() == "cpu"
+    assert kernels.requested_kernel() == "cpu"
     with kernels.use("reference"):
-        assert kernels.asked_for() == "reference"
+        assert kernels.requested_kernel() == "reference"
         with kernels.use("gpu"):
-            assert kernels.asked_for() == "gpu"
-        assert kernels.asked_for() == "reference"
-    assert kernels.asked_for() == "cpu"
+            assert kernels.requested_kernel() == "gpu"
+        assert kernels.requested_kernel() == "reference"
+    assert kernels.requested_kernel() == "cpu"
 
 
 def test_context_ends_after_an_error(left_alone):
     with pytest.raises(ZeroDivisionError), kernels.use("reference"):
         raise ZeroDivisionError
-    assert kernels.asked_for() is None
+    assert kernels.requested_kernel() is None
 
 
 def test_unknown_name_is_a_value_error_that_names_the_known(monkeypatch):
@@ -64,7 +64,7 @@ def test_unknown_name_is_a_value_error_that_names_the_known(monkeypatch):
 
 def test_empty_environment_variable_leaves_the_choice_alone(monkeypatch):
     monkeypatch.setenv("CHEBACT_KERNEL", "")
-    assert kernels.asked_for() is None
+    assert kernels.requested_kernel() is None
 
 
 def test_automatic_choice_is_the_first_that_can_run(left_alone):
@@ -101,7 +101,7 @@ def test_gpu_kernel_says_that_the_interpreter_was_asked_for_too_late():
         from chebact.basis import Basis
         print(kernels.why_not("gpu", torch.device("cpu")))
     """
-    assert "too late" in python(script, TRITON_INTERPRET="0")
+    assert "after Triton was imported" in python(script, TRITON_INTERPRET="0")
 
 
 def test_import_loads_neither_numba_nor_triton():
@@ -120,7 +120,7 @@ def test_failing_kernel_gives_way_to_the_reference_and_says_so_once(step, left_a
     with kernels.use("reference"):
         want = chebyshev_lagrange(x, values)
         (want_grad,) = torch.autograd.grad(want.sum(), values)
-    monkeypatch.setattr(kernels._module("cpu"), step, fail)
+    monkeypatch.setattr(kernels.selection.load_kernel("cpu"), step, fail)
     with caplog.at_level(logging.DEBUG, logger="chebact"):
         for _ in range(3):
             out = chebyshev_lagrange(x, values)
@@ -139,7 +139,7 @@ def test_failing_kernel_asked_for_by_name_raises(monkeypatch):
     def fail(*given):
         raise RuntimeError("no machine code today")
 
-    monkeypatch.setattr(kernels._module("cpu"), "evaluate", fail)
+    monkeypatch.setattr(kernels.selection.load_kernel("cpu"), "evaluate", fail)
     with kernels.use("cpu"), pytest.raises(RuntimeError, match="no machine code today"):
         chebyshev_lagrange(*tensors(6, 4))
 
@@ -174,7 +174,7 @@ def test_eight_python_threads_may_call_at_once(shape, degree):
 
 def test_name_asked_for_in_one_thread_is_not_asked_for_in_another(left_alone):
     with kernels.use("reference"), ThreadPoolExecutor(1) as pool:
-        assert pool.submit(kernels.asked_for).result() is None
+        assert pool.submit(kernels.requested_kernel).result() is None
 
 
 @needs_cpu_kernel

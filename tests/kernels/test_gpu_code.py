@@ -19,7 +19,7 @@ SIZES = [Sizes(*s) for s in product((1, 3), (1, 33, 50_000), (1, 3, 37, 512), (1
 def test_tiles_cover_the_tensor_once_and_leave_few_sums(numbers):
     for sizes in SIZES:
         most = gpu.TILE if numbers <= 8 else gpu.BARYCENTRIC_TILE
-        plan = gpu._plan(sizes, most, numbers, several=numbers == 8)
+        plan = gpu._find_tiling(sizes, most, numbers, several=numbers == 8)
         rows, columns = plan.tile["ROWS"], plan.tile["COLUMNS"]
         assert plan.rows * plan.columns * sizes.replicas == sizes.replicas * sizes.outer * sizes.channels * sizes.inner
         assert plan.columns == sizes.channels * plan.repeat
@@ -32,8 +32,8 @@ def test_tiles_cover_the_tensor_once_and_leave_few_sums(numbers):
 
 
 def test_cut_is_wide_only_where_32_bits_do_not_reach():
-    assert not gpu._plan(Sizes(3, 1, 1, 2**30), gpu.TILE).tile["WIDE"]
-    assert gpu._plan(Sizes(1, 2, 1, 2**30), gpu.TILE).tile["WIDE"]
+    assert not gpu._find_tiling(Sizes(3, 1, 1, 2**30), gpu.TILE).tile["WIDE"]
+    assert gpu._find_tiling(Sizes(1, 2, 1, 2**30), gpu.TILE).tile["WIDE"]
 
 
 COMPILE = """

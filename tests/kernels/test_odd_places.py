@@ -87,7 +87,9 @@ def test_backward_pass_on_another_thread_is_served_by_the_kernel_of_the_forward_
     """As torch differentiates GPU tensors on threads of its own."""
     monkeypatch.delenv("CHEBACT_KERNEL", raising=False)
     served, plain = [], reference.gradients
-    monkeypatch.setattr(reference, "gradients", lambda *given: (served.append(kernels.asked_for()), plain(*given))[1])
+    monkeypatch.setattr(
+        reference, "gradients", lambda *given: (served.append(kernels.requested_kernel()), plain(*given))[1]
+    )
     x, values = tensors(6, 4)
     with kernels.use("reference"):
         out = chebyshev_lagrange(x.requires_grad_(), values.requires_grad_())
@@ -95,7 +97,7 @@ def test_backward_pass_on_another_thread_is_served_by_the_kernel_of_the_forward_
         (slope,) = pool.submit(torch.autograd.grad, out.sum(), values, create_graph=True).result()
         pool.submit(torch.autograd.grad, slope.square().sum(), x).result()
     assert served == ["reference"] * 2, "the first derivative and the second"
-    assert kernels.asked_for() is None
+    assert kernels.requested_kernel() is None
 
 
 @needs_cpu_kernel

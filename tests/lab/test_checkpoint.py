@@ -40,7 +40,7 @@ def test_any_flipped_bit_is_found_out(tmp_path):
     content = newer.read_bytes()
     for place in (3, 40, 90, len(content) // 2, len(content) - 1):
         newer.write_bytes(content[:place] + bytes([content[place] ^ 4]) + content[place + 1 :])
-        with pytest.raises(CheckpointError, match=f"{newer.name} is .*: remove it to go on from the one before"):
+        with pytest.raises(CheckpointError, match=f"{newer.name} is .*: remove it to continue from the one before"):
             load_checkpoint(newer, IDENTITY)
     for length in (0, 30, len(content) - 1):
         newer.write_bytes(content[:length])
@@ -86,7 +86,7 @@ def test_a_full_disk_leaves_the_earlier_checkpoints(where, tmp_path, monkeypatch
                 return full() if self.left < 0 else self.file.write(content)
 
         monkeypatch.setattr("chebact.files.os.fdopen", small)
-    with pytest.raises(CheckpointError, match="No space left on device; the checkpoints written before are whole"):
+    with pytest.raises(CheckpointError, match="No space left on device; the checkpoints written before are complete"):
         save_checkpoint(tmp_path, 3, state(3), IDENTITY)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 

@@ -31,7 +31,7 @@ def test_there_are_options_to_try():
 def test_a_count_out_of_range_is_one_sentence_before_work(command, option, value, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     with pytest.MonkeyPatch.context() as no_work:
-        no_work.setattr("chebact.lab.store.write_whole", None)  # nothing gets as far as a record
+        no_work.setattr("chebact.lab.store.write_atomic", None)  # nothing gets as far as a record
         code = run_command([*command, option, value])
     said = capsys.readouterr()
     assert code == 2

@@ -15,8 +15,7 @@ from pathlib import Path
 import pytest
 
 from chebact.lab import LabError
-from chebact.lab.bench.files import checksum as checksum_of_rows
-from chebact.lab.bench.files import machine_path
+from chebact.lab.bench.files import machine_path, sha256_of
 from chebact.lab.cli import run_command
 from chebact.lab.clinical import rows as clinical_rows
 from chebact.lab.images import rows as image_rows
@@ -128,7 +127,7 @@ def show(path):
     """What was let through becomes rows and shapes, or is refused in a sentence by those who show it; 1."""
     record = read_record(path)
     if record.experiment in SUBJECTS:
-        rows = SUBJECTS[record.experiment].rows_of([record])
+        rows = SUBJECTS[record.experiment].rows_of([record.typed])
         assert json.loads(as_json([row.exported() if hasattr(row, "exported") else row.values for row in rows]))
     with suppress(LabError):
         assert json.dumps([shapes.as_json() for shapes in shapes_in_record(path)], allow_nan=False)
@@ -235,7 +234,7 @@ def test_strange_rows_of_a_benchmark_are_one_sentence(value, tmp_path, capsys):
             continue
         text = json.dumps([{**rows[0], name: value}, *rows[1:]])
         path.write_text(text)
-        machine_path(path).write_text(json.dumps({**machine, "rows_sha256": checksum_of_rows(text)}))
+        machine_path(path).write_text(json.dumps({**machine, "rows_sha256": sha256_of(text)}))
         assert run_command(["bench", "page", str(path)]) == 2, name
     path.write_bytes(ROWS.read_bytes())
     for name in machine:

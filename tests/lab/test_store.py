@@ -61,7 +61,7 @@ def test_the_same_spec_is_kept_and_another_refused(tmp_path):
 def test_a_half_written_record_is_named(tmp_path, length):
     path = tmp_path / "half.json"
     path.write_text(RECORD.text()[:length])
-    with pytest.raises(LabError, match=r"half\.json is not a whole record") as error:
+    with pytest.raises(LabError, match=r"half\.json is not a complete record") as error:
         read_record(path)
     assert one_sentence(error)
 

@@ -19,6 +19,7 @@ FENCE = re.compile(r"^```python([^\n]*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 NEEDS_OTHERS = {
     "plotting": "matplotlib",
     "kernels.gpu": "triton",
+    "estimators": "sklearn",
     "lab": "cyclopts",
 }
 
@@ -129,6 +130,12 @@ def test_links_of_the_documents_lead_somewhere():
             assert link.startswith("http") or (path.parent / link).exists(), f"{path.name}: {link}"
 
 
+def test_the_index_lists_every_decision():
+    folder = ROOT / "docs" / "decisions"
+    listed = re.findall(r"^\d+\. \[.+\]\((.+)\)$", (folder / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert listed == sorted(path.name for path in folder.glob("0*.md"))
+
+
 def test_the_version_has_one_home():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     assert project["project"]["dynamic"] == ["version"]
@@ -146,5 +153,5 @@ def test_the_records_that_the_page_of_studies_counts_are_there():
     rows = re.findall(r"^\| `(\S+)` \| (\d+) \|", (ROOT / "docs" / "studies.md").read_text(), re.MULTILINE)
     found = {folder: len(list((ROOT / "results" / folder).rglob("*.json"))) for folder, _ in rows}
     assert found == {folder: int(count) for folder, count in rows}
-    named = {folder.partition("/")[0] for folder in found} | {"bench", "guide", "images"}
+    named = {folder.partition("/")[0] for folder in found} | {"bench", "guide", "images", "tables"}
     assert {path.name for path in (ROOT / "results").iterdir()} <= named

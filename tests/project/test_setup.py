@@ -249,12 +249,12 @@ def test_commands_pass_their_arguments_on(dev: ModuleType, monkeypatch: pytest.M
     monkeypatch.setattr(dev, "prepare", lambda: Path("main"))
     monkeypatch.setattr(dev, "prepare_peers", lambda: Path("peers"))
     monkeypatch.setattr(dev, "run_in", run_in)
-    assert dev.main(["reproduce", "--full"]) == 3
+    assert dev.main(["reproduce", "--recipe", "paper"]) == 3
     assert dev.main(["bench", "--json", "rows.json"]) == 3
     assert dev.main(["bench", "--peers"]) == 3
     assert dev.main(["slow", "-x"]) == 3
     assert ran == [
-        ("main", "chebact", "reproduce", "--full"),
+        ("main", "chebact", "reproduce", "--recipe", "paper"),
         ("main", "chebact", "bench", "ops", "--json", "rows.json"),
         ("peers", "chebact", "bench", "ops", "--peers"),
         ("main", "pytest", "-m", "slow", "-x"),

@@ -83,7 +83,7 @@ def test_an_optimizer_that_counts_steps_is_refused_only_where_a_replica_would_re
     x, y = data()
     adam = {"epochs": 2, "loss": cross_entropy, "optimizer": torch.optim.Adam, "trainer": "torch"}
     pair = network("tanh", replicas=2, generator=seeded(1, 2))
-    with pytest.raises(ValueError, match=r"Adam keeps one 'step' for all replicas.*SGD.*batch_size"):
+    with pytest.raises(ValueError, match=r"optimizer must keep 'step' per replica.*got Adam; use SGD.*batch_size"):
         train_replicas_(pair, x[:2], y[:2], order=seeded(3, 4), points=POINTS[:2], **adam)
     pair = network("tanh", replicas=2, generator=seeded(1, 2))
     run = train_replicas_(pair, x[[0, 2]], y[[0, 2]], order=seeded(3, 4), points=[70, 65], **adam)
@@ -105,10 +105,10 @@ def test_a_replica_that_turns_nan_takes_only_itself_along():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"points": [5]}, ("points", "2 replicas", "[5]")),
-        ({"points": [5, 0]}, ("1...96", "[5, 0]")),
-        ({"points": [5, 97]}, ("1...96", "[5, 97]")),
-        ({"points": [5, 6], "loss": lambda p, t: (p - t).abs().mean(dim=(1, 2))}, ("one number a point", "(2,)")),
+        ({"points": [5]}, ("points", "2 numbers, one per replica", "[5]")),
+        ({"points": [5, 0]}, ("between 1 and 96", "[5, 0]")),
+        ({"points": [5, 97]}, ("between 1 and 96", "[5, 97]")),
+        ({"points": [5, 6], "loss": lambda p, t: (p - t).abs().mean(dim=(1, 2))}, ("one number per point", "(2,)")),
     ],
 )
 def test_bad_input_is_named(options, words):

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from chebact.networks import ResidualMLP
-from chebact.training import Sgd, cross_entropy, huber_error, squared_error, train_replicas_
+from chebact.training import Sgd, cross_entropy, huber_error, scaled_huber_error, squared_error, train_replicas_
 from chebact.training.replicas import absolute_error
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -31,7 +31,7 @@ def trained(x, y, trainer, outputs=1, **options):
 
 
 @TRAINERS
-@pytest.mark.parametrize("loss", [absolute_error, squared_error, huber_error, cross_entropy])
+@pytest.mark.parametrize("loss", [absolute_error, squared_error, huber_error, scaled_huber_error, cross_entropy])
 def test_whole_weights_are_repeated_points(trainer, loss):
     x, y = data()
     outputs = 1
@@ -90,7 +90,7 @@ def test_a_batch_whose_points_all_weigh_nothing_moves_nothing(trainer):
     [
         (torch.ones(19), r"\(points=20,\).*\(19,\)"),
         (torch.ones(3, 20), r"replica=2.*\(3, 20\)"),
-        (-torch.ones(20), "none negative"),
+        (-torch.ones(20), "not negative"),
         (torch.full((20,), torch.nan), "finite"),
         (torch.zeros(20), "not all zero"),
     ],

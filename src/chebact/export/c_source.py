@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from torch import nn
 
-from chebact.checks import whole_number
+from chebact.checks import check_integer
 from chebact.export.program import Program, Step, read_program
 from chebact.pieces import pieces_of
 
@@ -173,6 +173,6 @@ def _number_of(real: str) -> Callable[[Any], str]:
 
 def _table(name: str, numbers: Iterable[Any], number: Callable[[Any], str]) -> str:
     texts = [number(each) for each in numbers]
-    whole_number("size of the network", len(texts), least=1)
+    check_integer("size of the network", len(texts), least=1)
     lines = [", ".join(texts[start : start + 6]) for start in range(0, len(texts), 6)]
     return f"\nstatic const real {name}[{len(texts)}] = {{\n    " + ",\n    ".join(lines) + "\n};\n"

@@ -6,7 +6,7 @@ from typing import Any
 
 from torch import nn
 
-from chebact.checks import whole_number
+from chebact.checks import check_integer
 from chebact.learned import LearnedActivation
 from chebact.plotting import plot_activation
 from chebact.recording import InputSample, record_inputs, run_once
@@ -38,7 +38,7 @@ def log_activations(model: nn.Module, writer: Any, step: int, data: Any = None, 
         raise TypeError(f"writer must have add_figure(tag, figure, step), got {type(writer).__name__}")
     if not isinstance(model, nn.Module):
         raise TypeError(f"model must be a torch.nn.Module, got {type(model).__name__}")
-    most, count = whole_number("channels", channels, least=1), 0
+    most, count = check_integer("channels", channels, least=1), 0
     samples = _samples(model, data)
     for name, part in model.named_modules():
         if isinstance(part, LearnedActivation) and part.is_materialized:

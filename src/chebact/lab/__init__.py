@@ -4,4 +4,4 @@ __all__ = ["LabError"]
 
 
 class LabError(Exception):
-    """Something the user can put right. Its message is one clear sentence, and the command line shows that alone."""
+    """An error that the user can correct. Its message is one clear sentence; the command line prints only that."""

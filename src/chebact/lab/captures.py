@@ -1,14 +1,31 @@
-"""What an image record keeps of single units, read: how the activation is built, what falls outside its interval."""
+"""The inputs of single channels, as records keep them, and how an activation by name is built."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated
 
 from chebact.activations import ChebyshevLagrange
+from chebact.lab import LabError
+from chebact.lab.forms import between
 from chebact.table import ACTIVATIONS, make_activation
 
-__all__ = ["inputs_of", "tails_of"]
+__all__ = ["Histogram", "histogram_of", "tails_of"]
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """The inputs of one channel in equal bins from `low` to `high`; `outside` is the share outside the interval."""
+
+    low: float
+    high: float
+    counts: tuple[int, ...]
+    outside: Annotated[float, between(0, 1)]
+
+    def __post_init__(self) -> None:
+        if not self.counts or self.low > self.high:
+            raise LabError("the inputs of a channel must have counts, from low to high")
 
 
 def tails_of(activation: str) -> str | None:
@@ -21,13 +38,12 @@ def tails_of(activation: str) -> str | None:
     return module.tails if isinstance(module, ChebyshevLagrange) else None
 
 
-def inputs_of(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """The histogram of a captured unit's inputs, with the share of them outside [-1, 1]."""
-    low, high, counts = entry["low"], entry["high"], entry["counts"]
-    return {"low": low, "high": high, "counts": counts, "outside": outside(low, high, counts)}
+def histogram_of(low: float, high: float, counts: Sequence[int]) -> Histogram:
+    """The histogram of these counts, with the share of them outside [-1, 1]."""
+    return Histogram(low, high, tuple(counts), share_outside(low, high, counts))
 
 
-def outside(low: float, high: float, counts: Sequence[int]) -> float:
+def share_outside(low: float, high: float, counts: Sequence[int]) -> float:
     """The share of inputs outside [-1, 1], from a histogram: a bin that an end cuts counts by its part outside."""
     width = (high - low) / len(counts)
     if width <= 0:

@@ -1,4 +1,4 @@
-"""Checkpoints that are whole or not there, carry a checksum, and belong to one training only."""
+"""Checkpoints: written atomically, with a checksum, each of one training."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from typing import IO, Any
 
 import torch
 
-from chebact.files import writing_whole
+from chebact.files import open_atomic
+from chebact.lab.spec import differences
 
 __all__ = [
     "CheckpointError",
@@ -62,14 +63,14 @@ def save_checkpoint(folder: Path, position: int, state: Mapping[str, Any], ident
     try:
         for partial in folder.glob(".checkpoint-*.partial"):  # of a process that was killed while it wrote
             partial.unlink()
-        with writing_whole(path) as file:
+        with open_atomic(path) as file:
             file.write(MAGIC + hashlib.sha256(payload).hexdigest().encode() + b"\n")
             file.write(payload)
         for old in checkpoints(folder)[:-KEPT]:
             old.unlink()
     except OSError as error:
         raise CheckpointError(
-            f"cannot write {path}: {error.strerror}; the checkpoints written before are whole, so free some space and "
+            f"cannot write {path}: {error.strerror}; the checkpoints written before are complete: free some space and "
             "run the same command again"
         ) from error
     return path
@@ -80,13 +81,12 @@ def load_checkpoint(path: Path, identity: Mapping[str, Any]) -> dict[str, Any]:
     another one.
     """
     parts = read_checkpoint(path)
-    there = parts["identity"]
-    other = [name for name in sorted({*there, *identity}) if there.get(name) != identity.get(name)]
-    if other:
-        words = ", ".join(f"{name} is {there.get(name)!r} there and {identity.get(name)!r} here" for name in other)
+    if words := differences(parts["identity"], identity):
         raise CheckpointError(f"{path} is of another training ({words}): choose another folder with `results`")
     if parts["position"] != position_of(path):
-        raise CheckpointError(f"{path} is the checkpoint {parts['position']} under another name: give it its own again")
+        raise CheckpointError(
+            f"{path} is the checkpoint {parts['position']} under another name; give it its name again"
+        )
     state: dict[str, Any] = parts["state"]
     return state
 
@@ -103,30 +103,30 @@ def is_checkpoint(path: Path) -> bool:
 
 def read_checkpoint(path: Path) -> dict[str, Any]:
     """All that a checkpoint holds: `identity`, `position` and `state`; a CheckpointError where it is damaged."""
-    mend = f"remove it to go on from the one before, or move {path.parent} away to start anew"
+    advice = f"remove it to continue from the one before, or move {path.parent} away to start again"
     try:
         content = path.read_bytes()
     except OSError as error:
         raise CheckpointError(f"cannot read {path}: {error.strerror}") from error
     start = len(MAGIC) + 65
     if content[: len(MAGIC)] != MAGIC or len(content) < start:
-        raise CheckpointError(f"{path} is not a whole checkpoint of this version of chebact: {mend}")
+        raise CheckpointError(f"{path} is not a complete checkpoint of this version of chebact: {advice}")
     if hashlib.sha256(content[start:]).hexdigest().encode() != content[len(MAGIC) : start - 1]:
-        raise CheckpointError(f"{path} is damaged, for its checksum does not fit: {mend}")
+        raise CheckpointError(f"{path} is damaged: its checksum differs: {advice}")
     payload = io.BytesIO(content[start:])
     try:
         if has_compressed_parts(payload):
-            raise CheckpointError(f"{path} has compressed parts, which no checkpoint has: {mend}")
+            raise CheckpointError(f"{path} has compressed parts, which no checkpoint has: {advice}")
         payload.seek(0)
         parts = torch.load(payload, map_location="cpu", weights_only=True)
         right = is_plain(parts["identity"]) and isinstance(parts["state"], dict)
         right = right and type(parts["position"]) is int
     except CheckpointError:
         raise
-    except Exception as error:  # what somebody else put there, under a checksum of his own, raises anything
-        raise CheckpointError(f"{path} does not hold what a checkpoint holds: {mend}") from error
+    except Exception as error:  # a foreign file with a valid checksum may raise anything
+        raise CheckpointError(f"{path} does not hold what a checkpoint holds: {advice}") from error
     if not right:
-        raise CheckpointError(f"{path} does not hold what a checkpoint holds: {mend}")
+        raise CheckpointError(f"{path} does not hold what a checkpoint holds: {advice}")
     return dict(parts)
 
 

@@ -11,7 +11,7 @@ from cyclopts import App, CycloptsError, Parameter, UnusedCliTokensError
 
 from chebact.lab import LabError
 from chebact.lab.experiments import EXPERIMENTS
-from chebact.lab.options import as_default, in_options
+from chebact.lab.options import AllRecords, about, as_default, in_options
 from chebact.lab.renamed import current_names
 from chebact.lab.stopping import Stopped, stop_by_exception
 
@@ -22,7 +22,7 @@ LONGEST = 500  # characters of a word that is shown; paths may be long
 
 app = App(
     name="chebact",
-    help="Chebyshev-Lagrange activations: run the paper's experiments and show what came out.",
+    help="Chebyshev-Lagrange activations: run the paper's experiments and show the results.",
     suppress_keyboard_interrupt=False,  # run_command says what becomes of the work
     default_parameter=Parameter(show_default=as_default),
 )
@@ -35,11 +35,11 @@ app.command(bench)
 data = App(name="data", help="Fetch the image sets, and show which of them are there.")
 app.command(data)
 
-RESUME = "Stop it at any moment; the same command goes on from there."
+RESUME = "Stop it at any moment; the same command continues from there."
 for row in EXPERIMENTS.values():
     run.command(row.run, name=row.name, help=f"{row.trains}\n\n{RESUME}")
     report.command(row.report, name=row.name, help=row.shows)
-report.command("chebact.lab.commands.report:everything", name="all", help="The page of all experiments.")
+report.command("chebact.lab.commands.report:report_everything", name="all", help="The page of all experiments.")
 report.command("chebact.lab.synthetic.readme_pictures:pictures", name="pictures", help="The pictures of the README.")
 data.command("chebact.lab.images.data_commands:fetch", name="fetch", help="Bring an image set into the data folder.")
 data.command("chebact.lab.images.data_commands:show", name="list", help="The image sets, and which of them are there.")
@@ -50,6 +50,8 @@ app.command(
     name="reproduce",
     help="Train the synthetic tables again and show them beside the paper's.",
 )
+app.command("chebact.lab.fit.commands:fit", name="fit", help="Learn a column of your own table from the others.")
+app.command("chebact.lab.fit.commands:predict", name="predict", help="Predict rows with a model of `chebact fit`.")
 app.command(
     "chebact.lab.commands.kernels:show", name="kernels", help="Show every kernel: whether it runs here, and why not."
 )
@@ -63,24 +65,14 @@ app.command(
 @report.default
 def report_all(
     *,
-    results: Path = Path("results"),
-    output: Path = Path("report"),
-    open: Annotated[bool, Parameter(negative=())] = False,
+    results: AllRecords = Path("results"),
+    output: Annotated[Path, about("Folder to write index.html into.")] = Path("report"),
+    open: Annotated[bool, Parameter(negative=()), about("Open the page in the browser once it is written.")] = False,
 ) -> None:
-    """What `chebact report` does without another word: the same as `chebact report all`.
+    """What `chebact report` does without another word: the same as `chebact report all`."""
+    from chebact.lab.commands.report import Page, report_everything
 
-    Parameters
-    ----------
-    results
-        Folder of the records of all experiments.
-    output
-        Folder to write index.html into.
-    open
-        Open the page in the browser once it is written.
-    """
-    from chebact.lab.commands.report import Page, everything
-
-    everything(results=results, page=Page(output, open))
+    report_everything(results=results, page=Page(output, open))
 
 
 def run_command(arguments: Sequence[str] | None = None) -> int:
@@ -89,34 +81,36 @@ def run_command(arguments: Sequence[str] | None = None) -> int:
     """
     try:
         with stop_by_exception():
-            return finished(arguments)
+            return run_to_end(arguments)
     except KeyboardInterrupt as stop:
-        failed("stopped; what was done is saved, and the same command goes on from there")
+        print_error("stopped; what was done is saved, and the same command continues from there")
         return stop.code if isinstance(stop, Stopped) else INTERRUPTED
 
 
-def finished(arguments: Sequence[str] | None) -> int:
+def run_to_end(arguments: Sequence[str] | None) -> int:
     """Run one command to its end; 0, or 2 after an error."""
     words, notes = current_names(sys.argv[1:] if arguments is None else arguments)
     try:
         app(words, exit_on_error=False, print_error=False, result_action="return_value")
     except UnusedCliTokensError as error:
-        unused, place = " ".join(error.unused_tokens or ()), " ".join(["chebact", *(error.command_chain or ())])
-        return failed(f"{place} does not know what to do with {unused!r}: `{place} --help` lists what it takes")
+        unused, name = " ".join(error.unused_tokens or ()), " ".join(["chebact", *(error.command_chain or ())])
+        return print_error(f"{name} does not know what to do with {unused!r}: `{name} --help` lists what it takes")
     except CycloptsError as error:
-        return failed(str(error))
+        return print_error(str(error))
     except LabError as error:
-        return failed(in_options(str(error)))
+        return print_error(in_options(str(error)))
     except (MemoryError, RuntimeError) as error:
         if not isinstance(error, MemoryError) and "not enough memory" not in str(error):  # torch's word for it
             raise
-        return failed("this machine does not have the memory for that: ask for less (fewer seeds, a smaller width)")
+        return print_error(
+            "this machine does not have the memory for that: ask for less (fewer seeds, a smaller width)"
+        )
     for note in notes:
         print(f"chebact: {note}", file=sys.stderr)
     return 0
 
 
-def failed(sentence: str) -> int:
+def print_error(sentence: str) -> int:
     words = (word if len(word) <= LONGEST else f"{word[:60]}..." for word in sentence.split())
     print(f"chebact: {' '.join(words)}", file=sys.stderr)
     return 2

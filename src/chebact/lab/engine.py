@@ -1,4 +1,4 @@
-"""The engine of the experiments: what records are there, run the rest, write each as it is done, tell how far it is."""
+"""The engine of the experiments: find the missing records, run them, write each when it is done, report progress."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["Engine", "Spec", "Step", "Work", "now"]
 
 
 class Spec(Protocol):
-    """What the engine asks of a spec, a frozen dataclass beside that."""
+    """What the engine needs of a spec, which is a frozen dataclass."""
 
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
 
@@ -29,7 +29,7 @@ class Spec(Protocol):
         """How many trainings its record holds."""
 
     def path(self, results: Path) -> Path:
-        """Where its record lies below the results folder."""
+        """The path of its record below the results folder."""
 
     def cost(self) -> float:
         """How long it takes, in any unit that all specs of a command share."""
@@ -44,11 +44,11 @@ class Work(Generic[Kind]):
 
     experiment: str
     results: Callable[[Sequence[Kind]], Sequence[dict[str, Any]]]
-    packages: tuple[str, ...] = ()  # beside our own, those whose versions a result may depend on
+    packages: tuple[str, ...] = ()  # other packages whose versions a result may depend on
     batched: bool = False  # whether all seeds of a group are trained as one network
 
     def __call__(self, group: Sequence[Kind]) -> tuple[Sequence[Kind], list[Record]]:
-        """Run a group, wherever this process is; the group comes along because the order is not kept."""
+        """Run a group; it is part of the result because the order is not kept."""
         created, start = now(), time.perf_counter()
         results = self.results(group)
         run = {"host": host(), "created": created, "seconds": round(time.perf_counter() - start, 1)}
@@ -61,7 +61,7 @@ class Work(Generic[Kind]):
 
 @dataclass(frozen=True)
 class Step:
-    """Something is written, or was there already: new records, runs done of how many, and the fraction of the work."""
+    """New records, runs done of how many, and the fraction of the work."""
 
     records: list[Record]
     done: int
@@ -72,7 +72,7 @@ class Step:
 class Engine:
     """Runs what is missing in a results folder, on processes of this machine or on a Dask cluster.
 
-    Stopped at any moment it has lost no record that was written; started again it runs only what is missing.
+    Stopping it at any moment loses no written record; started again it runs only what is missing.
     """
 
     def __init__(self, results: Path, *, workers: int | None = None, dask: str | None = None) -> None:
@@ -81,9 +81,9 @@ class Engine:
         self.done, self.spent = 0, 0.0
 
     def run(self, groups: Sequence[Sequence[Kind]], work: Work[Kind], later: Sequence[Spec] = ()) -> Iterator[Step]:
-        """Run the groups of which a record is missing, each as a whole, and write the records.
+        """Run the groups of which a record is missing and write the records.
 
-        The first step tells what was there; one follows for each group. `later` is what another call will run.
+        The first step says what was there; one follows for each group. `later` is what another call will run.
         """
         there = {spec: holds(spec.path(self.results), as_plain(spec)) for group in groups for spec in group}
         missing = [group for group in groups if not all(there[spec] for spec in group)]

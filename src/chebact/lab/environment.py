@@ -17,14 +17,14 @@ __all__ = ["environment", "host"]
 
 
 def environment(*packages: str) -> dict[str, Any]:
-    """What a result may depend on beside its spec, as plain values; `packages` are more of which the version counts."""
+    """What a result may depend on besides its spec, as plain values; `packages` are further packages to record."""
     return {
-        "versions": versions() | {name: installed(name) for name in packages},
+        "versions": versions() | {name: installed_version(name) for name in packages},
         "commit": commit(),
         "machine": platform.machine(),
         "cpu": torch.backends.cpu.get_cpu_capability(),
         "threads": torch.get_num_threads(),
-        "kernel": kernel(),
+        "kernel": kernel_name(),
     }
 
 
@@ -35,10 +35,13 @@ def host() -> str:
 
 @cache
 def versions() -> dict[str, str | None]:
-    return {"python": platform.python_version(), **{name: installed(name) for name in ("chebact", "torch", "numba")}}
+    return {
+        "python": platform.python_version(),
+        **{name: installed_version(name) for name in ("chebact", "torch", "numba")},
+    }
 
 
-def installed(distribution: str) -> str | None:
+def installed_version(distribution: str) -> str | None:
     try:
         return version(distribution)
     except PackageNotFoundError:
@@ -47,14 +50,14 @@ def installed(distribution: str) -> str | None:
 
 @cache
 def commit() -> str | None:
-    """The commit of the checkout that this package lies in, or None where it lies in none."""
+    """The commit of the checkout that contains this package, or None."""
     folder = Path(__file__).parent
-    if git(folder, "ls-files", "--error-unmatch", "environment.py") is None:
+    if run_git(folder, "ls-files", "--error-unmatch", "environment.py") is None:
         return None
-    return git(folder, "rev-parse", "--verify", "HEAD")
+    return run_git(folder, "rev-parse", "--verify", "HEAD")
 
 
-def git(folder: Path, *arguments: str) -> str | None:
+def run_git(folder: Path, *arguments: str) -> str | None:
     try:
         done = subprocess.run(["git", "-C", str(folder), *arguments], capture_output=True, text=True, timeout=10)
     except (OSError, subprocess.TimeoutExpired):
@@ -62,12 +65,12 @@ def git(folder: Path, *arguments: str) -> str | None:
     return done.stdout.strip() if done.returncode == 0 else None
 
 
-def kernel() -> str:
+def kernel_name() -> str:
     """The kernel that serves the activations on this machine."""
     from chebact import kernels
     from chebact.basis import Basis
 
     try:
         return kernels.choose(torch.device("cpu"), Basis(3, "extrapolate")).name
-    except (ValueError, kernels.KernelUnavailableError) as error:  # what CHEBACT_KERNEL asks for is not to be had
+    except (ValueError, kernels.KernelUnavailableError) as error:  # CHEBACT_KERNEL asks for a kernel that cannot run
         raise LabError(f"{error}; CHEBACT_KERNEL names the kernel, and without it the choice is automatic") from error

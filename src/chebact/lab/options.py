@@ -1,7 +1,7 @@
-"""Options of the command line: what each is about, integers that are not rounded, and how a record is asked for again.
+"""Options of the command line: help texts, integers that are not rounded, and the options that make a record again.
 
-A spec's fields are the options of its command. A field says in its annotation what the option is about, and its
-default is stated there and nowhere else.
+A spec's fields are the options of its command. The annotation of a field holds the help text of the option, and
+its default is stated there only.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 from cyclopts import Parameter, Token
@@ -16,7 +17,18 @@ from cyclopts import Parameter, Token
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-__all__ = ["Flat", "Several", "Whole", "about", "as_default", "as_typed", "in_options", "options"]
+__all__ = [
+    "AllRecords",
+    "Flat",
+    "Integer",
+    "Records",
+    "Several",
+    "about",
+    "as_default",
+    "as_typed",
+    "in_options",
+    "options",
+]
 
 ARGUMENTS = {  # what lower layers call an argument, in backticks, and the option that it is; most share the name
     **{
@@ -35,8 +47,8 @@ Several = Parameter(consume_multiple=True, negative=())
 Flat = Parameter(name="*")  # the fields of a dataclass are options of the command itself
 
 
-def whole_number(kind: Any, tokens: Sequence[Token]) -> int:
-    """The number that was typed; cyclopts alone would round 1.5 to 2."""
+def read_integer(kind: Any, tokens: Sequence[Token]) -> int:
+    """The number that was typed; cyclopts itself would round 1.5 to 2."""
     word = tokens[0].value
     try:
         return int(word)
@@ -45,12 +57,16 @@ def whole_number(kind: Any, tokens: Sequence[Token]) -> int:
         raise ValueError(f"it must be an integer, got {shown}") from None
 
 
-Whole = Annotated[int, Parameter(converter=whole_number)]
+Integer = Annotated[int, Parameter(converter=read_integer)]
 
 
 def about(sentence: str, name: str | None = None) -> Parameter:
-    """What an option is about; `name` where it is not that of the field."""
+    """The help text of an option; `name` where it is not that of the field."""
     return Parameter(help=sentence, name=name)
+
+
+Records = Annotated[Path, about("Folder of the records.")]
+AllRecords = Annotated[Path, about("Folder of the records of all experiments.")]
 
 
 def as_typed(value: Any) -> str:
@@ -67,7 +83,7 @@ def as_typed(value: Any) -> str:
 
 
 def as_default(value: Any) -> str | None:
-    """A default as the help shows it; None for one that needs no word, nothing or a flag that is not set."""
+    """A default as the help shows it; None for no value and for a flag that is not set."""
     return None if value is None or value is False or value == () else as_typed(value)
 
 
@@ -89,7 +105,7 @@ def options(plain: Mapping[str, Any], usual: DataclassInstance, shown: type[Data
 
 
 def option_name(field: str, hint: Any) -> str:
-    """The option of a field: the name in its annotation, or the field's own."""
+    """The option of a field: the name in its annotation, or that of the field."""
     names = [
         name for each in getattr(hint, "__metadata__", ()) if isinstance(each, Parameter) for name in each.name or ()
     ]

@@ -1,7 +1,7 @@
-"""Where commands put what they have to say: a console that tables fit into, files, and folders.
+"""Output of the commands: a console that tables fit into, files, and folders.
 
-One rule for every path that a user gives: a file is written into a folder that is there, and of a folder no more than
-the last level is made. A path that was mistyped makes nothing; it is refused before the work starts.
+One rule for every path of a user: a file is written into an existing folder, and of a folder only the last level is
+created. A mistyped path creates nothing; it is refused before the work starts.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ from pathlib import Path
 
 from rich.console import Console
 
-from chebact.files import write_whole
+from chebact.files import write_atomic
 from chebact.lab import LabError
 
 __all__ = ["check_file", "check_folder", "check_outputs", "make_folder", "save", "wide_console"]
 
-USUAL = Path("results")  # the folder of all records where nothing else is asked for: made with those in it
+USUAL = Path("results")  # the default folder of all records: created together with those in it
 
 
 def check_outputs(
     *, files: Iterable[Path | None] = (), folders: Iterable[Path | None] = (), documents: Iterable[Path] = ()
 ) -> None:
-    """A LabError for the first of these that cannot be written; documents are files that are there already."""
+    """A LabError for the first of these that cannot be written; documents must exist."""
     for path in files:
         if path is not None:
             check_file(path)
@@ -36,10 +36,10 @@ def check_outputs(
 
 
 def check_file(path: Path) -> None:
-    """A LabError unless a file of this name can be written into a folder that is there."""
+    """A LabError unless a file of this name can be written into an existing folder."""
     try:
         if path.is_dir():
-            raise LabError(f"cannot write {path}: it is a folder, and the name of a file is wanted")
+            raise LabError(f"cannot write {path}: it is a folder; give the name of a file")
         if not path.parent.is_dir():
             raise LabError(f"cannot write {path}: there is no folder {path.parent}; make it, or name another file")
         if path.is_file() or not path.exists():  # a device or a pipe is written to as it is
@@ -49,7 +49,7 @@ def check_file(path: Path) -> None:
 
 
 def check_folder(folder: Path, option: str) -> None:
-    """A LabError unless a folder can be written into, or made in a folder that is there. Nothing is made."""
+    """A LabError unless a folder can be written into, or created in an existing folder. Nothing is created."""
     try:
         if folder.is_dir():
             try_to_write(folder)
@@ -66,7 +66,7 @@ def check_folder(folder: Path, option: str) -> None:
 
 
 def make_folder(folder: Path, option: str = "--results") -> None:
-    """Make a folder that is not there yet, and a LabError where it cannot be written into."""
+    """Create a folder unless it exists; a LabError where it cannot be written into."""
     check_folder(folder, option)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -81,18 +81,18 @@ def try_to_write(folder: Path) -> None:
 
 
 def save(path: Path, content: bytes) -> None:
-    """Write a file whole, or raise a LabError with the reason; a device or a pipe is written to as it is."""
+    """Write a file atomically, or raise a LabError with the reason; a device or a pipe is written to directly."""
     check_file(path)
     try:
         if path.exists() and not path.is_file():
             path.write_bytes(content)
         else:
-            write_whole(path, content)
+            write_atomic(path, content)
     except OSError as error:
         raise LabError(f"cannot write {path}: {error.strerror}") from error
 
 
 def wide_console(width: int = 120) -> Console:
-    """Standard output; a file or a pipe has no width of its own and gets one that the tables fit into."""
+    """Standard output; a file or a pipe has no width and gets one that the tables fit into."""
     console = Console()
     return console if console.is_terminal else Console(width=width)

@@ -1,4 +1,4 @@
-"""What a run shows while it goes on: runs done, time left, the scores of what has just come out, and where it is."""
+"""What a run prints: runs done, time left, the scores of new records, and where those are."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def progress_bar(console: Console) -> Progress:
 
 
 def show_progress(steps: Iterable[Step], console: Console, describe: Callable[[Sequence[Record]], list[str]]) -> None:
-    """Go through the steps of an engine; `describe` says in words what new records hold, a line each."""
+    """Go through the steps of an engine; `describe` gives the lines that say what new records hold."""
     start, steps = time.monotonic(), iter(steps)
-    first = next(steps)  # what cannot be run is refused here, before there is a bar
+    first = next(steps)  # a spec that cannot run is refused here, before the bar appears
     with progress_bar(console) as progress:
         task = progress.add_task("", total=1.0, left="")
         for step in chain([first], steps):
@@ -36,7 +36,7 @@ def show_progress(steps: Iterable[Step], console: Console, describe: Callable[[S
 
 
 def time_left(spent: float, gained: float, open_part: float) -> str:
-    """About how long the rest will take, in words; empty before anything is known.
+    """The estimated time of the rest, in words; empty before there is an estimate.
 
     >>> time_left(60, 0.25, 0.75), time_left(2, 0.5, 0.5), time_left(10, 0, 1)
     ('about 3 min left', 'about 2 s left', '')
@@ -56,5 +56,5 @@ def tell_where(console: Console, experiment: str, results: Path) -> None:
 
 
 def tell(console: Console, line: str) -> None:
-    """A line as it is, whatever stands in it."""
+    """Print a line without interpreting markup in it."""
     console.print(line, highlight=False, markup=False, emoji=False, soft_wrap=True)

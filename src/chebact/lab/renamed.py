@@ -26,7 +26,7 @@ def current_names(words: Sequence[str]) -> tuple[list[str], list[str]]:
     """The words of a command line with today's names of options, and a note for each that was an old one.
 
     >>> current_names(["run", "synthetic", "--recipes=paper"])
-    (['run', 'synthetic', '--recipe=paper'], ['--recipes is called --recipe now; the next version takes that alone'])
+    (['run', 'synthetic', '--recipe=paper'], ['--recipes is called --recipe now; the next version has only that'])
     """
     names = next((new for command, new in RENAMED.items() if tuple(words[: len(command)]) == command), {})
     current, notes = [], []
@@ -34,5 +34,5 @@ def current_names(words: Sequence[str]) -> tuple[list[str], list[str]]:
         option, equals, value = word.partition("=")
         current.append(f"{names.get(option, option)}{equals}{value}")
         if option in names:
-            notes.append(f"{option} is called {names[option]} now; the next version takes that alone")
+            notes.append(f"{option} is called {names[option]} now; the next version has only that")
     return current, list(dict.fromkeys(notes))

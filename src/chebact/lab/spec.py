@@ -1,4 +1,4 @@
-"""What a spec is: a frozen dataclass of plain values, named by a hash; all randomness of its run is drawn from it."""
+"""What a spec is: a frozen dataclass of plain values, named by a hash; all randomness of its run depends on it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, field, fields
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -27,18 +27,17 @@ __all__ = [
     "differences",
     "key",
     "parts_of",
-    "rebuilt",
     "stream",
 ]
 
-Built = TypeVar("Built", bound="DataclassInstance")
 MOST = {"degree": MAX_DEGREE, "width": 10_000, "seeds": 10_000, "folds": 10_000, "workers": 10_000, "processes": 10_000}
 
 
 def added(default: Any) -> Any:
-    """The default of a field that specs did not have when the first records were made.
+    """The default of a field that not all records have: one that was added after the first were made, or a result
+    that only some experiments give.
 
-    At this default the field is not part of the JSON, so that the earlier records keep their keys.
+    In a spec at this default the field is not part of the JSON, so that the earlier records keep their keys.
     """
     return field(default=default, metadata={"added": True})
 
@@ -51,11 +50,6 @@ def as_plain(spec: DataclassInstance) -> dict[str, Any]:
     values = {name: value for name, value in asdict(spec).items() if name not in left_out}
     plain: dict[str, Any] = json.loads(canonical(values))
     return plain
-
-
-def rebuilt(kind: type[Built], plain: Mapping[str, Any]) -> Built:
-    """The spec whose JSON this is: `as_plain(rebuilt(kind, plain))` is `plain` again."""
-    return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in plain.items()})
 
 
 def parts_of(spec: DataclassInstance, kind: type[DataclassInstance]) -> dict[str, Any]:
@@ -88,7 +82,7 @@ def differences(there: Mapping[str, Any], asked: Mapping[str, Any]) -> str:
 
 
 def stream(*words: str | float) -> torch.Generator:
-    """A generator that depends on these words alone: the same on every machine, for every worker and in any order.
+    """A generator that depends only on these words: the same on every machine, for every worker and in any order.
 
     >>> torch.equal(torch.rand(3, generator=stream("init", 7)), torch.rand(3, generator=stream("init", 7)))
     True
@@ -98,13 +92,18 @@ def stream(*words: str | float) -> torch.Generator:
 
 
 def check_choice(what: str, value: str, choices: Mapping[str, Any] | tuple[str, ...]) -> None:
-    """A LabError that lists the choices unless the value is one of them."""
+    """A LabError that lists the choices unless the value is one of them.
+
+    >>> check_choice("model", "rely", ("relu", "tanh"))
+    Traceback (most recent call last):
+    chebact.lab.LabError: model must be one of relu, tanh, got 'rely' (str)
+    """
     if value not in choices:
-        raise LabError(f"unknown {what} {value!r}: choose from {', '.join(choices)}")
+        raise LabError(f"{what} must be one of {', '.join(choices)}, got {value!r} ({type(value).__name__})")
 
 
 def check_count(what: str, value: int) -> None:
-    """A LabError unless the value is an integer from 1 to the most that makes sense of its kind.
+    """A LabError unless the value is an integer from 1 to the limit of its kind.
 
     >>> check_count("degree", 20_000)
     Traceback (most recent call last):

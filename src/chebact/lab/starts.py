@@ -12,7 +12,7 @@ from chebact.lab.options import about
 from chebact.lab.spec import check_choice
 from chebact.table import ACTIVATIONS, Factory, paper_activation
 
-__all__ = ["PAPER", "Start", "check_start", "start_of", "started"]
+__all__ = ["PAPER", "Start", "activation_factory", "check_start", "resolve_start"]
 
 PAPER = "zeros"
 Start = Annotated[str, about(f"What learned heights start from: {', '.join(INITIAL_SHAPES)}.")]
@@ -24,10 +24,10 @@ def takes_start(activation: str) -> bool:
     return known and "init" in getattr(paper_activation(activation), "keywords", {})
 
 
-def started(activation: str, init: str) -> Factory:
+def activation_factory(activation: str, init: str) -> Factory:
     """The activation of that name, its heights from this function.
 
-    >>> started("cl-extrapolate", "relu")(4)
+    >>> activation_factory("cl-extrapolate", "relu")(4)
     ChebyshevLagrange(4, degree=3, tails='extrapolate', init='relu')
     """
     usual = paper_activation(activation)
@@ -41,7 +41,7 @@ def check_start(init: str, activation: str) -> None:
         raise LabError(f"init must be {PAPER} for {activation}, which has no heights to start from {init}")
 
 
-def start_of(init: str, activation: str, asked: Collection[str]) -> str:
+def resolve_start(init: str, activation: str, asked: Collection[str]) -> str:
     """What `init` is for one of the activations that were asked for: nothing where there are no heights.
 
     A LabError where none of them has heights: asked to change something, changing nothing is an error.

@@ -24,10 +24,10 @@ class Summary:
 
 
 def summarize(values: Iterable[float | None]) -> Summary:
-    """Summarise one number a seed; None stands for a training that turned NaN.
+    """Summarise one number per seed; None is a training that turned NaN.
 
     The deviation divides by n - 1, as the published ones do: three published accuracies, 99.74, 99.66 and 99.68, are
-    given as 99.69 +- 0.04, which is 0.042 that way and 0.034 the other.
+    printed as 99.69 +- 0.04, which is 0.042 with n - 1 and 0.034 with n.
 
     >>> summarize([1.0, 2.0, None])
     Summary(seeds=3, mean=1.5, std=0.7071067811865476, nan=1)
@@ -42,8 +42,8 @@ def summarize(values: Iterable[float | None]) -> Summary:
 def lilliefors(values: Sequence[float]) -> float | None:
     """The p-value of Lilliefors' test that the values are normal, with mean and deviation taken from them.
 
-    The distance between the two distribution functions is judged against those of 9,999 normal samples of the same
-    size, the same ones each time. None for fewer than four values or values that are all alike.
+    The distance between the two distribution functions is compared with those of 9,999 normal samples of the same
+    size, the same ones each time. None for fewer than four values or values that are all equal.
 
     >>> lilliefors([1.0, 1.1, 1.2, 1.3, 1.4, 99.0]) < 0.01
     True
@@ -59,8 +59,8 @@ def lilliefors(values: Sequence[float]) -> float | None:
 
 @cache
 def normal_distances(size: int) -> Any:
-    """The distances of normal samples of that size from their fitted distribution, by scipy's goodness_of_fit: what is
-    normal has one null distribution, whatever its mean and deviation.
+    """The distances of normal samples of that size from their fitted distribution, by scipy's goodness_of_fit: the null
+    distribution of a normal sample depends on its size only.
     """
     import numpy as np
     from scipy import stats
@@ -85,7 +85,7 @@ def welch(ours: Sequence[float], theirs: Sequence[float]) -> float | None:
 
 
 def paired(ours: Sequence[float], theirs: Sequence[float]) -> float | None:
-    """The two-sided p-value of the paired t test; None where all differences are alike.
+    """The two-sided p-value of the paired t test; None where all differences are equal.
 
     >>> round(paired([1.0, 2.0, 3.0], [2.0, 3.0, 4.1]), 4)
     0.001

@@ -1,4 +1,4 @@
-"""What happens when a command is told to stop: by Ctrl-C, by `kill`, or because its terminal is gone."""
+"""Signals that stop a command: Ctrl-C, `kill`, or the end of its terminal."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from types import FrameType
 __all__ = ["Stopped", "stop_by_exception"]
 
 SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
-PATIENCE = 2.0  # seconds in which a signal that comes again is the same wish; `timeout` sends each one twice
+PATIENCE = 2.0  # seconds in which a repeated signal is ignored; `timeout` sends each one twice
 
 
 class Stopped(KeyboardInterrupt):
@@ -26,10 +26,10 @@ class Stopped(KeyboardInterrupt):
 
 @contextlib.contextmanager
 def stop_by_exception() -> Iterator[None]:
-    """Within this context a signal to stop raises `Stopped` in the main thread, so that everything is put away.
+    """Within this context a signal to stop raises `Stopped` in the main thread, so that everything is cleaned up.
 
-    A second one, after some patience, ends the process there and then. Signals that the process was started to ignore
-    (by `nohup`, say) stay ignored, and outside the main thread, where Python allows no handlers, all stays as it is.
+    A second one, `PATIENCE` seconds later or more, ends the process at once. Signals that the process ignored when it
+    started (by `nohup`, say) stay ignored. Outside the main thread, where Python allows no handlers, nothing changes.
 
     >>> with contextlib.suppress(Stopped), stop_by_exception():
     ...     signal.raise_signal(signal.SIGTERM)

@@ -1,4 +1,4 @@
-"""The records on disk: one JSON file per run, whole or not there at all, never overwritten by another spec."""
+"""The records on disk: one JSON file per run, written atomically, never overwritten by another spec."""
 
 from __future__ import annotations
 
@@ -6,35 +6,28 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from importlib import import_module
+from functools import cached_property
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
-from chebact.files import write_whole
+from chebact.files import write_atomic
 from chebact.lab import LabError
-from chebact.lab.forms import COUNT, SECONDS, TEXT, TEXTS, Maybe, shortened, unlike
+from chebact.lab.forms import read_as, shorten
+from chebact.lab.record import record_class
 from chebact.lab.spec import canonical, differences
 
 __all__ = ["Record", "holds", "read_record", "records_under", "write_record"]
 
 FORMAT = 1
 LARGEST = 256 * 2**20  # bytes of a record; the largest of ours have some thousands
-RUN = {"created?": TEXT, "host?": TEXT, "seconds?": SECONDS}
-ENVIRONMENT = {
-    "versions?": TEXTS,
-    **{name: Maybe(TEXT) for name in ("commit?", "machine?", "cpu?", "kernel?", "device?")},
-    "threads?": COUNT,
-    "processes?": COUNT,
-}
 
 
 @dataclass(frozen=True)
 class Record:
-    """What came out of one spec.
+    """The results of one spec, as JSON; `typed` has it as the dataclass of its experiment.
 
-    `spec` and `results` are covered by the checksum. `environment` is what the results may depend on beside the spec;
-    `run` holds times and host, the only part in which two runs of one spec on like machines differ.
+    `spec` and `results` are covered by the checksum. `environment` is what the results may depend on besides the spec;
+    `run` holds times and host, the only part in which two runs of one spec on the same kind of machine differ.
     """
 
     experiment: str
@@ -48,8 +41,14 @@ class Record:
         """SHA-256 over experiment, spec and results."""
         return hashlib.sha256(canonical([self.experiment, self.spec, self.results]).encode()).hexdigest()
 
+    @cached_property
+    def typed(self) -> Any:
+        """The record as the class of its experiment (see `chebact.lab.record`); a LabError says what does not fit."""
+        parts = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return read_as(record_class(self.experiment), parts, "the record")
+
     def text(self) -> str:
-        """The file's text: one line a part, so that a difference between two records shows its part."""
+        """The file's text: one line per part, so that a difference between two records shows its part."""
         parts = {
             "format": FORMAT,
             "experiment": self.experiment,
@@ -64,14 +63,14 @@ class Record:
 
 
 def read_record(path: Path) -> Record:
-    """Read a record and check it: whole, as it was written, and of the form of its experiment.
+    """Read a record and check it: complete, unchanged, and of the class of its experiment.
 
-    A LabError names a file that is not. What a file claims is not believed: no more than `LARGEST` bytes are read.
+    A LabError names the file otherwise. No more than `LARGEST` bytes are read, whatever the file says of its size.
     """
     try:
-        parts = json.loads(content_of(path).decode("utf-8"), parse_constant=no_constant)
+        parts = json.loads(read_content(path).decode("utf-8"), parse_constant=refuse_constant)
         if parts["format"] != FORMAT:
-            raise LabError(f"{path} has format {shortened(parts['format'])}; this version of chebact reads {FORMAT}")
+            raise LabError(f"{path} has format {shorten(parts['format'])}; this version of chebact reads {FORMAT}")
         checksum = parts["checksum"]
         record = Record(**{name: parts[name] for name in Record.__dataclass_fields__})
         unchanged = record.checksum == checksum
@@ -79,16 +78,17 @@ def read_record(path: Path) -> Record:
     except OSError as error:
         raise LabError(f"cannot read {path}: {error.strerror}") from error
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise LabError(f"{path} is not a whole record: move it away, and what it held can be run again") from error
+        raise LabError(f"{path} is not a complete record: move it away and run its spec again") from error
     if not unchanged:
         raise LabError(f"{path} was changed after it was written: restore it, or move it away and run it again")
-    reason = why_not_of_form(parts)
-    if reason is not None:
-        raise LabError(f"{path} is not a record that chebact wrote ({reason}): move it away and run it again")
+    try:
+        assert record.typed is not None
+    except LabError as reason:
+        raise LabError(f"{path} is not a record that chebact wrote ({reason}): move it away and run it again") from None
     return record
 
 
-def content_of(path: Path) -> bytes:
+def read_content(path: Path) -> bytes:
     """The bytes of a file; a LabError for what is no file, and for one that is larger than any record."""
     if path.exists() and not path.is_file():
         raise LabError(f"cannot read {path}: it is not a file")
@@ -99,29 +99,9 @@ def content_of(path: Path) -> bytes:
     return content
 
 
-def no_constant(word: str) -> None:
+def refuse_constant(word: str) -> None:
     """JSON knows no NaN and no Infinity; Python would read them."""
     raise ValueError(word)
-
-
-def why_not_of_form(parts: Mapping[str, Any]) -> str | None:
-    """Why a record is not of the form of its experiment; None where it is, or where the experiment is not known."""
-    general = {"experiment": TEXT, "spec": {}, "results": {}, "environment": ENVIRONMENT, "run": RUN}
-    reason = unlike(parts, general, "the record")
-    own = form_module(parts["experiment"]) if reason is None else None
-    if own is None:
-        return reason
-    found: str | None = unlike(parts, own.FORMS[parts["experiment"]], "the record") or own.why_not(parts)
-    return found
-
-
-def form_module(experiment: str) -> ModuleType | None:
-    """The file `form` in the folder of an experiment (clinical for clinical-choice); None where there is none."""
-    subject = experiment.partition("-")[0]
-    place = f"chebact.lab.{subject}.form"
-    known = subject.isidentifier() and (Path(__file__).parent / subject / "form.py").is_file()
-    module = import_module(place) if known else None
-    return module if module is not None and experiment in module.FORMS else None
 
 
 def records_under(folder: Path) -> Iterator[Record]:
@@ -143,13 +123,13 @@ def holds(path: Path, spec: Mapping[str, Any]) -> bool:
 
 
 def write_record(path: Path, record: Record) -> None:
-    """Write beside the target, flush to the disk, rename: at any moment the target is whole or not there.
+    """Write atomically: beside the target, flushed to the disk, then renamed.
 
-    A record of the same spec that is there already is kept; one of another spec is an error.
+    An existing record of the same spec is kept; one of another spec is an error.
     """
     if holds(path, record.spec):
         return
     try:
-        write_whole(path, record.text().encode())
+        write_atomic(path, record.text().encode())
     except OSError as error:
-        raise LabError(f"cannot write {path}: {error.strerror}; the records written before are whole") from error
+        raise LabError(f"cannot write {path}: {error.strerror}; the records written before are complete") from error

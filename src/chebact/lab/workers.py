@@ -1,4 +1,4 @@
-"""Run pieces of work on this machine's cores or on a Dask cluster. What comes out does not depend on which."""
+"""Run pieces of work on this machine's cores or on a Dask cluster. The results do not depend on which."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ __all__ = ["check_workers", "cores", "run_all"]
 Piece = TypeVar("Piece")
 Result = TypeVar("Result")
 
-WAIT = 10  # seconds that a cluster has to show a worker
-WATCH = 0.5  # seconds between two looks at whether the parent is still there
+WAIT = 10  # seconds until a cluster without workers is an error
+WATCH = 0.5  # seconds between two checks that the parent is alive
 
 
 def cores() -> int:
@@ -34,12 +34,14 @@ def cores() -> int:
 
 
 def check_workers(workers: int | None, dask: str | None) -> None:
-    """A LabError for a number of workers below 1, or for one beside a cluster, which has its own."""
+    """A LabError for a number of workers below 1, or for one together with a cluster."""
     if workers is None:
         return
     check_count("workers", workers)
     if dask is not None:
-        raise LabError("`workers` counts processes of this machine and `dask` has its own workers: give one of them")
+        raise LabError(
+            "`workers` (processes of this machine) and `dask` (workers of a cluster) exclude each other; give one"
+        )
 
 
 def run_all(
@@ -48,43 +50,43 @@ def run_all(
     """Yield `work(piece)` of all pieces as they are done.
 
     `workers` processes of one thread each (all cores when None), or the cluster whose scheduler is at the address
-    `dask`. One thread a worker is the fastest for many small matrices: the workers never wait for each other.
+    `dask`. One thread per worker is the fastest for many small matrices: the workers never wait for each other.
     """
     if dask is not None:
-        yield from on_dask(work, pieces, dask)
+        yield from run_on_dask(work, pieces, dask)
     elif (count := min(workers or cores(), len(pieces))) > 1:
-        yield from in_processes(work, pieces, count)
+        yield from run_in_processes(work, pieces, count)
     else:
-        yield from (alone(work, piece) for piece in pieces)
+        yield from (run_on_one_thread(work, piece) for piece in pieces)
 
 
-def in_processes(work: Callable[[Piece], Result], pieces: Sequence[Piece], count: int) -> Iterator[Result]:
-    """The results of so many worker processes. Whatever ends this early, an error or a signal, ends them too."""
-    parallel = joblib.Parallel(**in_turn(count))
-    results = parallel(joblib.delayed(as_worker)(os.getpid(), work, piece) for piece in pieces)
+def run_in_processes(work: Callable[[Piece], Result], pieces: Sequence[Piece], count: int) -> Iterator[Result]:
+    """The results of `count` worker processes. An error or a signal that ends this early ends them too."""
+    parallel = joblib.Parallel(**parallel_options(count))
+    results = parallel(joblib.delayed(run_as_worker)(os.getpid(), work, piece) for piece in pieces)
     try:
         for result in results:  # noqa: UP028 - `yield from` would close it where its warning cannot be caught
             yield result
     except TerminatedWorkerError as error:
         raise LabError(
-            "a worker process was killed, as a system does that runs out of memory: the same command goes on from "
-            "there, with fewer at a time if `workers` says so"
+            "a worker process was killed, perhaps because the memory was full: the same command continues from "
+            "there; a smaller number with `workers` needs less memory"
         ) from error
     finally:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that there was more to do, which nobody wants any more
+            warnings.simplefilter("ignore")  # about work that was not done, which is intended here
             results.close()
 
 
-def as_worker(parent: int, work: Callable[[Piece], Result], piece: Piece) -> Result:
-    """Do one piece in a process of its own."""
-    end_with(parent)
-    return alone(work, piece)
+def run_as_worker(parent: int, work: Callable[[Piece], Result], piece: Piece) -> Result:
+    """Do one piece in a worker process."""
+    end_with_parent(parent)
+    return run_on_one_thread(work, piece)
 
 
 @cache
-def end_with(parent: int) -> None:
-    """Have this process end soon after the one that started it, even if that was killed and could tell nobody."""
+def end_with_parent(parent: int) -> None:
+    """Have this process end soon after its parent, even if the parent was killed."""
 
     def watch() -> None:
         while os.getppid() == parent:
@@ -94,8 +96,8 @@ def end_with(parent: int) -> None:
     threading.Thread(target=watch, name="watch the parent", daemon=True).start()
 
 
-def alone(work: Callable[[Piece], Result], piece: Piece) -> Result:
-    """Do one piece on one thread, and leave the process's number of threads as it was."""
+def run_on_one_thread(work: Callable[[Piece], Result], piece: Piece) -> Result:
+    """Do one piece on one thread, then restore the process's number of threads."""
     keep_freed_memory()
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
@@ -105,22 +107,24 @@ def alone(work: Callable[[Piece], Result], piece: Piece) -> Result:
         torch.set_num_threads(threads)
 
 
-def in_turn(count: int) -> dict[str, Any]:
+def parallel_options(count: int) -> dict[str, Any]:
     """Each worker takes the next piece when it has done one; the longest go first, so the last ones are short."""
     return {"n_jobs": count, "return_as": "generator_unordered", "batch_size": 1, "pre_dispatch": "all"}
 
 
-def on_dask(work: Callable[[Piece], Result], pieces: Sequence[Piece], address: str) -> Iterator[Result]:
-    with connected(address), joblib.parallel_config(backend="dask", wait_for_workers_timeout=WAIT):
+def run_on_dask(work: Callable[[Piece], Result], pieces: Sequence[Piece], address: str) -> Iterator[Result]:
+    with dask_client(address), joblib.parallel_config(backend="dask", wait_for_workers_timeout=WAIT):
         try:
-            results = joblib.Parallel(**in_turn(-1))(joblib.delayed(alone)(work, piece) for piece in pieces)
+            results = joblib.Parallel(**parallel_options(-1))(
+                joblib.delayed(run_on_one_thread)(work, piece) for piece in pieces
+            )
         except TimeoutError as error:
             raise LabError(f"the Dask scheduler at {address!r} has no workers: start one with `dask worker`") from error
         yield from results
 
 
 @contextlib.contextmanager
-def connected(address: str, timeout: float = 5) -> Iterator[Any]:
+def dask_client(address: str, timeout: float = 5) -> Iterator[Any]:
     """A client of the scheduler at this address."""
     try:
         from distributed import Client

@@ -1,4 +1,4 @@
-"""Networks built from the activations. Those of linear layers take a leading replica axis, or none."""
+"""Networks with learned activations, with or without a leading replica axis."""
 
 from chebact.networks.linear import ReplicaLinear
 from chebact.networks.residual_mlp import ARCHITECTURES, ResidualMLP

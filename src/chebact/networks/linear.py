@@ -1,4 +1,4 @@
-"""A linear layer that may carry a leading replica axis: one weight matrix per replica, all multiplied in one call."""
+"""A linear layer with an optional leading replica axis: one weight matrix per replica, multiplied in one call."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
+
+from chebact.checks import must_be
 
 __all__ = ["Generators", "ReplicaLinear"]
 
@@ -20,9 +22,9 @@ class ReplicaLinear(nn.Module):
     (out_features,). With replicas: x (R, batch, in_features) -> (R, batch, out_features), weight (R, out_features,
     in_features), bias (R, out_features).
 
-    The start is torch.nn.Linear's own: weight and bias uniform on +-1/sqrt(fan_in), each replica from its own
-    generator. `used_features` gives a replica fewer columns than the widest: its bound is that of the columns it uses
-    and the weights of the others are zero, where they stay as long as those columns of x are zero.
+    Weight and bias are initialised like torch.nn.Linear, uniform on +-1/sqrt(fan_in), each replica from its own
+    generator. `used_features` sets the number of columns that each replica uses: its bound follows from these, and the
+    weights of the other columns are zero and stay zero while those columns of x are zero.
 
     >>> generators = [torch.Generator().manual_seed(seed) for seed in range(7)]
     >>> ReplicaLinear(3, 32, replicas=7, generator=generators)(torch.zeros(7, 10, 3)).shape
@@ -45,7 +47,7 @@ class ReplicaLinear(nn.Module):
     ) -> None:
         super().__init__()
         self.in_features, self.out_features, self.replicas = in_features, out_features, replicas
-        self.used_features = checked_use(used_features, in_features, replicas)
+        self.used_features = check_used_features(used_features, in_features, replicas)
         leading = () if replicas is None else (replicas,)
         self.weight = nn.Parameter(torch.empty(*leading, out_features, in_features, device=device, dtype=dtype))
         self.bias = nn.Parameter(torch.empty(*leading, out_features, device=device, dtype=dtype))
@@ -56,21 +58,20 @@ class ReplicaLinear(nn.Module):
         """Draw weight and bias again; with replicas, `generator` is a list with one generator per replica."""
         if self.replicas is None:
             if not isinstance(generator, torch.Generator | None):
-                raise TypeError("a layer without replicas wants one generator; got several")
+                raise TypeError(must_be("generator", "one torch.Generator for a layer without replicas", generator))
             draw_like_torch_(self.weight, self.bias, self.in_features, generator)
             return
-        own = generators_of(generator, self.replicas)
-        use = self.used_features or [self.in_features] * self.replicas
-        for replica, (columns, each) in enumerate(zip(use, own, strict=True)):
+        generators = expand_generators(generator, self.replicas)
+        used = self.used_features or [self.in_features] * self.replicas
+        for replica, (columns, each) in enumerate(zip(used, generators, strict=True)):
             draw_like_torch_(self.weight[replica], self.bias[replica], columns, each)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Multiply and add the bias, each replica its own."""
+        """Multiply by the weight and add the bias, per replica."""
         if self.replicas is None:
             return nn.functional.linear(x, self.weight, self.bias)
         if x.ndim != 3 or x.shape[0] != self.replicas or x.shape[2] != self.in_features:
-            wanted = f"(replicas={self.replicas}, batch, {self.in_features})"
-            raise ValueError(f"x must have the shape {wanted}; got {tuple(x.shape)}")
+            raise ValueError(must_be("x", f"(replicas={self.replicas}, batch, {self.in_features})", x.shape))
         return torch.baddbmm(self.bias.unsqueeze(1), x, self.weight.mT)
 
     def extra_repr(self) -> str:
@@ -78,23 +79,22 @@ class ReplicaLinear(nn.Module):
         return f"{self.in_features}, {self.out_features}, replicas={self.replicas}"
 
 
-def checked_use(used: Sequence[int] | None, in_features: int, replicas: int | None) -> list[int] | None:
+def check_used_features(used: Sequence[int] | None, in_features: int, replicas: int | None) -> list[int] | None:
     if used is None:
         return None
     if replicas is None or len(used) != replicas:
-        raise ValueError(f"used_features wants one count a replica ({replicas}); got {len(used)}")
+        raise ValueError(must_be("used_features", f"one count per replica ({replicas})", used))
     if not all(1 <= count <= in_features for count in used):
-        raise ValueError(f"used_features must lie in 1...{in_features}; got {list(used)}")
+        raise ValueError(must_be("used_features", f"counts between 1 and {in_features}", used))
     return list(used)
 
 
-def generators_of(generator: Generators, replicas: int) -> Sequence[torch.Generator | None]:
-    """One generator a replica; None stands for torch's global one."""
+def expand_generators(generator: Generators, replicas: int) -> Sequence[torch.Generator | None]:
+    """One generator per replica; None is torch's global generator."""
     if generator is None:
         return [None] * replicas
     if isinstance(generator, torch.Generator) or len(generator) != replicas:
-        count = 1 if isinstance(generator, torch.Generator) else len(generator)
-        raise ValueError(f"generator must be a list with one generator per replica ({replicas}); got {count}")
+        raise ValueError(must_be("generator", f"a list with one generator per replica ({replicas})", generator))
     return generator
 
 

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from torch import Tensor, nn
 
-from chebact.checks import count_of
+from chebact.checks import check_choice, check_count
 from chebact.networks.linear import Generators, ReplicaLinear
 from chebact.table import Factory, build_activation, paper_activation
 
@@ -18,9 +18,7 @@ __all__ = ["ARCHITECTURES", "Architecture", "ResidualMLP", "architecture"]
 
 @dataclass(frozen=True)
 class Architecture:
-    """A row of the table. `released_last` is False where the released networks have no activation before the last
-    layer.
-    """
+    """A row of the table. `released_last` is False if the released network has no activation before the last layer."""
 
     title: str
     activation: str
@@ -50,22 +48,20 @@ def architecture(name: str) -> Architecture:
     >>> architecture("relu-2x-depth").blocks
     6
     """
-    if name not in ARCHITECTURES:
-        raise ValueError(f"unknown model {name!r}: choose from {', '.join(ARCHITECTURES)}")
-    return ARCHITECTURES[name]
+    return ARCHITECTURES[check_choice("model", name, ARCHITECTURES)]
 
 
 class ResidualMLP(nn.Module):
-    """Linear(features, width), blocks that are joined with their input, an activation, Linear(width, outputs).
+    """Linear(features, width), residual blocks, an activation, Linear(width, outputs).
 
     A block is `layers` times [activation, Linear(width, width)]. `shortcut="add"` adds the block to its input and
-    `"mean"` averages the two. `last_activation=False` leaves out the activation before the last layer. `activation` is
+    `"mean"` averages the two. `last_activation=False` omits the activation before the last layer. `activation` is
     a name of the table or a factory: `functools.partial(ChebyshevLagrange, init="relu")`, `torch.nn.GELU`.
 
     Shapes: x (batch, features) -> (batch, outputs); with `replicas=R`, x (R, batch, features) -> (R, batch, outputs),
     and every parameter has a leading replica axis. Replica i drawn from a generator is the network without replicas
-    drawn from the same generator. `used_features` says how many columns each replica reads, for replicas that learn
-    from different data (see `ReplicaLinear`).
+    drawn from the same generator. `used_features` is the number of columns that each replica uses, for replicas
+    with different data (see `ReplicaLinear`).
 
     >>> import torch
     >>> ResidualMLP(3, activation="tanh")(torch.zeros(8, 3)).shape
@@ -89,12 +85,10 @@ class ResidualMLP(nn.Module):
         generator: Generators = None,
     ) -> None:
         super().__init__()
-        if shortcut not in ("add", "mean"):
-            raise ValueError(f"shortcut must be 'add' or 'mean'; got {shortcut!r}")
-        self.shortcut = shortcut
+        self.shortcut = check_choice("shortcut", shortcut, ("add", "mean"))
         sizes = {"features": features, "outputs": outputs, "width": width, "blocks": blocks, "layers": layers}
         for name, size in sizes.items():
-            count_of(name, size)
+            check_count(name, size)
 
         def sigma() -> nn.Module:
             return draw_(build_activation(activation, width, degree=degree, replicas=replicas), generator)
@@ -120,41 +114,42 @@ class ResidualMLP(nn.Module):
         form: Literal["paper", "released"] = "released",
         **options: Any,
     ) -> ResidualMLP:
-        """The network of a row of the paper's table, heights from zero; `options` are those of the constructor.
+        """The network of a row of the paper's table, with heights that start at zero.
 
-        `form` settles the last activation of cl, wcp, pcs-cl and tanh-cl: the published figures were made without it
-        (`"released"`), the paper's text and its parameter counts have it (`"paper"`).
+        `options` are those of the constructor.
+
+        `form` decides about the last activation of cl, wcp, pcs-cl and tanh-cl: the published numbers were computed
+        without it (`"released"`), the text and the parameter counts of the paper include it (`"paper"`).
 
         >>> sum(p.numel() for p in ResidualMLP.from_table("relu", 3).parameters())
         3329
         """
         row = architecture(name)
-        if form not in ("paper", "released"):
-            raise ValueError(f"form must be 'paper' or 'released'; got {form!r}")
+        check_choice("form", form, ("paper", "released"))
         shape = {"activation": paper_activation(row.activation), "blocks": row.blocks, "layers": row.layers}
         last = form == "paper" or row.released_last
         return cls(features, replicas=replicas, **{**shape, "last_activation": last, **options})
 
     def reset_parameters(self, generator: Generators = None) -> None:
-        """Draw every parameter again, layer by layer, from one generator per replica."""
+        """Draw all parameters again, layer by layer, from one generator per replica."""
         for child in self.children():
             draw_(child, generator)
 
     def forward(self, x: Tensor) -> Tensor:
-        """x (batch, features) or (replica, batch, features) -> the same with `outputs` in the last place."""
+        """x (batch, features) or (replica, batch, features) -> the same shape with `outputs` in the last axis."""
         hidden = self.first(x)
         for block in self.blocks:
             hidden = self.join(hidden, block(hidden))
         return self.last(self.last_activation(hidden))  # type: ignore[no-any-return]
 
     def join(self, hidden: Tensor, residual: Tensor) -> Tensor:
-        """The shortcut."""
+        """Combine a block with its input."""
         joined = hidden + residual
         return joined if self.shortcut == "add" else joined / 2
 
 
 def draw_(module: nn.Module, generator: Generators) -> nn.Module:
-    """Reset a module and all inside it, in order; those that take a generator draw from it."""
+    """Reset a module and all its submodules, in order, with the generator where they accept one."""
     for part in module.modules():
         reset = getattr(part, "reset_parameters", None)
         if callable(reset):

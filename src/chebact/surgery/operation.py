@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from chebact.activations import ChebyshevLagrange
-from chebact.checks import Interval, axis_of, degree_of, interval_of
+from chebact.checks import Interval, check_axis, check_degree, check_interval
 from chebact.compiled import in_plain_torch
 from chebact.initial import INITIAL_SHAPES, Init
 from chebact.node_positions import nodes
@@ -99,7 +99,7 @@ def replace_activations(
     sites = choose(sites, where)
     rows, graphs = [], dict[int, Traced]()
     for site in sites:
-        activation = _build(site, with_, degree_of(degree), init, _interval(site, interval))
+        activation = _build(site, with_, check_degree(degree), init, _interval(site, interval))
         rows.append(_describe(site, activation))
         if not dry_run:
             _put(site, activation, graphs)
@@ -139,17 +139,17 @@ def _nothing(model: nn.Module, finder: Finder, kinds: tuple[type[nn.Module], ...
 
 def _placed(site: Site, channel_dim: int | None) -> Site:
     if channel_dim is not None:
-        site.layout = Layout(site.layout.channels, axis_of(channel_dim), "channel_dim")
+        site.layout = Layout(site.layout.channels, check_axis(channel_dim), "channel_dim")
     return site
 
 
 def _interval(site: Site, interval: Any) -> Interval:
     if interval != "fit":
-        return interval_of(interval)
+        return check_interval(interval)
     assert site.inputs is not None
     low, high = (float(torch.quantile(site.inputs, share)) for share in (INSIDE, 1 - INSIDE))
     margin = max(0.0, 1e-3 - (high - low))  # an activation whose inputs are all alike
-    return interval_of((low - margin, high + margin))
+    return check_interval((low - margin, high + margin))
 
 
 def _build(site: Site, with_: str | Factory, degree: int, init: Any, interval: Interval) -> nn.Module:

@@ -1,7 +1,7 @@
-"""Ways to train networks."""
+"""Training of many replicas of a network at once."""
 
 from chebact.training.fused import TrainerUnavailableError
-from chebact.training.losses import absolute_error, cross_entropy, huber_error, squared_error
+from chebact.training.losses import absolute_error, cross_entropy, huber_error, scaled_huber_error, squared_error
 from chebact.training.memory import keep_freed_memory
 from chebact.training.optimizers import AdamW, Sgd, paper_sgd
 from chebact.training.replicas import ReplicaRun, constant_rate, cosine_by_epoch, predict_replicas, train_replicas_
@@ -19,6 +19,7 @@ __all__ = [
     "keep_freed_memory",
     "paper_sgd",
     "predict_replicas",
+    "scaled_huber_error",
     "squared_error",
     "train_replicas_",
 ]

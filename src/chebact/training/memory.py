@@ -1,4 +1,4 @@
-"""Two habits of the process that cost a training of many short steps dearly: returning memory, collecting garbage."""
+"""Memory and garbage collection settings for trainings with many short steps."""
 
 from __future__ import annotations
 
@@ -15,11 +15,10 @@ MEBIBYTE = 2**20
 
 
 def keep_freed_memory() -> bool:
-    """Tell the C library not to hand freed memory back to the system; True where that is possible (glibc).
+    """Make the C library keep freed memory instead of returning it to the system; True if it can (glibc).
 
-    A training step frees its activations; without this they are unmapped and mapped again, page by page, at every
-    step, which costs up to half of the time. It holds for the whole process until it ends, so programs call it,
-    libraries do not.
+    A training step frees its activations. By default their pages are unmapped and mapped again at every step, which
+    costs up to half of the time. The setting affects the process until it ends, so only programs call this.
 
     >>> isinstance(keep_freed_memory(), bool)
     True
@@ -33,10 +32,10 @@ def keep_freed_memory() -> bool:
 
 @contextlib.contextmanager
 def frozen_garbage() -> Iterator[None]:
-    """Within this context the garbage collector looks only at what was made inside it.
+    """Inside the block the garbage collector scans only objects that were created inside it.
 
-    Every step makes small objects that bring the collector up, and it would go through all modules that were ever
-    imported, again and again: a tenth of a short step. Where something is frozen already, this does nothing.
+    Every step creates small objects that trigger the collector, which would scan all imported modules again: a tenth
+    of a short step. If something is frozen already, this does nothing.
 
     >>> with frozen_garbage():
     ...     total = sum(range(10))

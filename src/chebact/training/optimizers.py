@@ -1,4 +1,4 @@
-"""Optimizers by their numbers: the learned heights may have a step size and a decay of their own."""
+"""Optimizers as frozen dataclasses, with a separate step size and weight decay for learned activations."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 from torch import nn
 from torch.optim import Optimizer
 
-from chebact.checks import not_negative
+from chebact.checks import check_not_negative
 from chebact.table import parameter_groups
 
 __all__ = ["AdamW", "OptimizerFactory", "Sgd", "make_optimizer", "paper_sgd"]
@@ -20,8 +20,9 @@ OptimizerFactory = Callable[[list[nn.Parameter]], Optimizer]
 
 @dataclass(frozen=True)
 class Sgd:
-    """Stochastic gradient descent; `heights_lr` and `heights_weight_decay` are those of the learned activations, None
-    where they are as for the rest.
+    """Stochastic gradient descent.
+
+    `heights_lr` and `heights_weight_decay` apply to the learned activations; None means the same as for the rest.
 
     >>> Sgd(lr=0.1, momentum=0.9, nesterov=True, heights_lr=0.01).heights_lr
     0.01
@@ -36,7 +37,7 @@ class Sgd:
 
     def for_network(self, network: nn.Module) -> Optimizer:
         """torch's optimizer for the parameters of a network."""
-        return torch.optim.SGD(groups_of(self, network), momentum=self.momentum, nesterov=self.nesterov)
+        return torch.optim.SGD(make_groups(self, network), momentum=self.momentum, nesterov=self.nesterov)
 
 
 @dataclass(frozen=True)
@@ -56,31 +57,32 @@ class AdamW:
 
     def for_network(self, network: nn.Module) -> Optimizer:
         """torch's optimizer for the parameters of a network."""
-        return torch.optim.AdamW(groups_of(self, network), betas=self.betas, eps=self.eps)
+        return torch.optim.AdamW(make_groups(self, network), betas=self.betas, eps=self.eps)
 
 
-def groups_of(numbers: Sgd | AdamW, network: nn.Module) -> list[dict[str, Any]]:
-    """The parameters in one group, or the learned heights in one of their own."""
-    lr, decay = not_negative("lr", numbers.lr), not_negative("weight_decay", numbers.weight_decay)
+def make_groups(numbers: Sgd | AdamW, network: nn.Module) -> list[dict[str, Any]]:
+    """One parameter group, or two if the learned activations have their own settings."""
+    lr, decay = check_not_negative("lr", numbers.lr), check_not_negative("weight_decay", numbers.weight_decay)
     if numbers.heights_lr is None and numbers.heights_weight_decay is None:
         return [{"params": list(network.parameters()), "lr": lr, "weight_decay": decay}]
     rest, heights = parameter_groups(network, lr=lr, weight_decay=decay)
-    own_lr = lr if numbers.heights_lr is None else not_negative("heights_lr", numbers.heights_lr)
-    own_decay = decay
+    heights |= {"lr": lr, "weight_decay": decay}
+    if numbers.heights_lr is not None:
+        heights["lr"] = check_not_negative("heights_lr", numbers.heights_lr)
     if numbers.heights_weight_decay is not None:
-        own_decay = not_negative("heights_weight_decay", numbers.heights_weight_decay)
-    return [rest, {**heights, "lr": own_lr, "weight_decay": own_decay}]
+        heights["weight_decay"] = check_not_negative("heights_weight_decay", numbers.heights_weight_decay)
+    return [rest, heights]
 
 
 def paper_sgd(
     parameters: list[nn.Parameter], lr: float = 0.01, momentum: float = 0.99, weight_decay: float = 1e-6
 ) -> Optimizer:
-    """SGD as the paper's synthetic experiments use it, in torch's fused form: one pass over each parameter."""
+    """SGD as in the synthetic experiments of the paper, in torch's fused implementation."""
     return torch.optim.SGD(parameters, lr=lr, momentum=momentum, weight_decay=weight_decay, fused=True)
 
 
 def make_optimizer(optimizer: OptimizerFactory | Sgd | AdamW, network: nn.Module) -> Optimizer:
-    """torch's optimizer for a network, from its numbers or from a function of a list of parameters."""
+    """torch's optimizer for a network, from a dataclass or from a function of a list of parameters."""
     if isinstance(optimizer, Sgd | AdamW):
         return optimizer.for_network(network)
     return optimizer(list(network.parameters()))

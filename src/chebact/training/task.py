@@ -1,4 +1,4 @@
-"""What a trainer of replicas is asked to do."""
+"""The arguments of a replica training."""
 
 from __future__ import annotations
 
@@ -17,9 +17,11 @@ __all__ = ["Task"]
 
 @dataclass(frozen=True)
 class Task:
-    """x (replica, rows, features), y (replica, rows, targets), perhaps weights (replica, rows); of these rows the
-    first `points` (replica,) are a replica's own, or all where that is None; one generator per replica for their order.
-    The scheduler is stepped after every step (`by_step`) or after every epoch.
+    """x (replica, rows, features), y (replica, rows, targets) and optional weights (replica, rows).
+
+    Replica i uses the first `points[i]` rows, or all if `points` is None. `order` has one generator per replica. The
+    scheduler is stepped after every step (`by_step`) or after every epoch. `curvature` is the weight of the
+    curvature penalty.
     """
 
     network: nn.Module
@@ -34,8 +36,9 @@ class Task:
     optimizer: Optimizer
     scheduler: LRScheduler
     by_step: bool
+    curvature: float = 0.0
 
     def counts(self) -> list[int]:
-        """The points of each replica."""
+        """The number of points of each replica."""
         rows = self.x.shape[1]
         return [rows] * len(self.order) if self.points is None else [int(count) for count in self.points]

@@ -13,6 +13,8 @@ from scipy import stats
 from chebact.lab.cli import run_command
 from chebact.lab.clinical.rows import rows_of
 from chebact.lab.clinical.sheets import markdown
+from chebact.lab.clinical.spec import BaselineSpec, NetworkSpec
+from chebact.lab.spec import as_plain
 from chebact.lab.store import Record, read_record, records_under
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -112,7 +114,7 @@ def test_the_rows_are_what_scipy_makes_of_the_records(table, command):
         model: [100 * sum(f[0] + f[2] for f in seed["folds"]) / 48 for seed in record.results["seeds"]]
         for model, record in records.items()
     }
-    row = next(row for row in rows_of(records.values()) if row.model == "cl-extrapolate")
+    row = next(row for row in rows_of(each.typed for each in records.values()) if row.model == "cl-extrapolate")
     ours, tanh = np.array(accuracy["cl-extrapolate"]), np.array(accuracy["tanh"])
     assert row.accuracy == pytest.approx(ours.mean())
     assert row.accuracy_std == pytest.approx(ours.std(ddof=1))
@@ -238,8 +240,8 @@ def test_the_dementiabank_preset_stands_beside_the_published_figures(tmp_path, c
     [
         (["--models", "relu6"], ["relu6", "cl-extrapolate"]),
         (["--baselines", "xgboost"], ["xgboost", "logistic"]),
-        (["--folds", "25"], ["25 folds of 24 subjects"]),
-        (["--folds", "1"], ["2 folds or more"]),
+        (["--folds", "25"], ["folds must be from 2 to 24", "got 25"]),
+        (["--folds", "1"], ["folds must be from 2 to 24", "got 1"]),
         (["--seeds", "0"], ["seeds", "0"]),
         (["--widths", "0"], ["width", "0"]),
         (["--epochs", "-1"], ["epochs", "-1"]),
@@ -271,7 +273,7 @@ def test_a_bad_cell_is_named_by_row_and_column(table, command):
     table.write_text("\n".join(lines))
     code, _, said = command(*own(table))
     assert code == 2
-    assert "row 5, column 'f2': 'loud' is not a finite number" in said
+    assert "row 5, column 'f2': the cell must be a finite number, got 'loud'" in said
     code, _, said = command("run", "clinical", "--data", table)
     assert "--subject, --label, --positive" in said
     code, _, said = command("run", "clinical", "--subject", "who")
@@ -302,10 +304,19 @@ def test_documents_are_filled_and_say_what_has_not_been_run(tmp_path, table, com
 
 def record(model, folds, width=32, data="generated"):
     spec = {"data": data, "generated": data == "generated", "labels": "true", "recordings": 8, "subjects": 4}
-    spec |= {"features": 2, "choice": "all", "model": model, "seeds": len(folds), "folds": 2, "digest": "d"}
+    spec |= {
+        "features": 2,
+        "choice": "all",
+        "model": model,
+        "seeds": len(folds),
+        "folds": 2,
+        "digest": "d",
+        "positive": 4,
+    }
     spec |= {} if width is None else {"width": width, "shortcut": "average", "epochs": 1}
     seeds = [{"seed": seed, "folds": own} for seed, own in enumerate(folds)]
-    return Record("clinical", spec, {"parameters": 9, "seeds": seeds}, {}, {})
+    kind = BaselineSpec if width is None else NetworkSpec
+    return Record("clinical", as_plain(kind(**spec)), {"parameters": 9, "seeds": seeds}, {}, {}).typed
 
 
 def test_seeds_that_turned_nan_are_counted_not_averaged():

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.preprocessing import StandardScaler
 
-from chebact.lab.clinical.folds import Scaling, shuffled_by_subject, subject_folds
+from chebact.lab.clinical.folds import Scaling, shuffle_by_subject, subject_folds
 from chebact.lab.clinical.table import DataError
 
 
@@ -19,7 +19,9 @@ def seeded(seed):
 def test_nobody_is_on_both_sides_and_everybody_is_tested_once(people, folds, seed):
     subjects = [str(person) for person in people]
     if len(set(subjects)) < folds:
-        with pytest.raises(DataError, match=f"{folds} folds of {len(set(subjects))} subjects"):
+        with pytest.raises(
+            DataError, match=f"folds must be from 2 to {len(set(subjects))}, the number of subjects, got {folds}"
+        ):
             subject_folds(subjects, folds, seeded(seed))
         return
     parts = subject_folds(subjects, folds, seeded(seed))
@@ -41,7 +43,7 @@ def test_folds_are_drawn_anew_each_seed_and_the_same_for_the_same():
 
 @pytest.mark.parametrize("folds", [1, 0, -2, 4])
 def test_folds_that_cannot_be(folds):
-    with pytest.raises(DataError, match="2 folds or more"):
+    with pytest.raises(DataError, match="folds must be from 2 to"):
         subject_folds(["a", "b", "c"], folds, seeded(0))
 
 
@@ -49,7 +51,7 @@ def test_scaling_is_that_of_scikit_learn_on_the_columns_that_vary():
     random = np.random.default_rng(0)
     train, test = random.lognormal(size=(50, 4)), random.lognormal(size=(9, 4))
     train[:, 2] = 3.25
-    scaling, kept = Scaling.fitted(train), [0, 1, 3]
+    scaling, kept = Scaling.fit(train), [0, 1, 3]
     theirs = StandardScaler().fit(train[:, kept])
     assert scaling.columns.tolist() == kept
     np.testing.assert_allclose(scaling(test), theirs.transform(test[:, kept]), rtol=1e-12, atol=1e-12)
@@ -59,7 +61,7 @@ def test_scaling_is_that_of_scikit_learn_on_the_columns_that_vary():
 def test_labels_are_shuffled_between_subjects():
     subjects = [str(place // 3) for place in range(300)]
     y = np.repeat(np.arange(100) < 40, 3).astype(np.int64)
-    shuffled = shuffled_by_subject(y, subjects, seeded(3))
+    shuffled = shuffle_by_subject(y, subjects, seeded(3))
     assert shuffled.reshape(100, 3).std(axis=1).max() == 0
     assert shuffled.sum() == y.sum()
     assert abs(np.corrcoef(shuffled, y)[0, 1]) < 0.3

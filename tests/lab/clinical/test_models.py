@@ -14,11 +14,10 @@ from sklearn.tree import DecisionTreeClassifier
 
 from chebact.lab import LabError
 from chebact.lab.clinical.boruta import boruta_choice
-from chebact.lab.clinical.classification import Counts, counted, roc_auc, scores_of
+from chebact.lab.clinical.classification import Counts, count_cases, roc_auc, scores_of
 from chebact.lab.clinical.cohorts import generated_cohort
-from chebact.lab.clinical.fold_inputs import chosen_in_folds, folds_of, prepared
+from chebact.lab.clinical.fold_inputs import choose_in_folds, folds_of, prepare_folds
 from chebact.lab.clinical.models import baseline_results, network_of, network_results, train_folds
-from chebact.lab.clinical.published import PARAMETERS
 from chebact.lab.clinical.run import ClinicalRequest
 from chebact.lab.clinical.spec import ChoiceSpec, Trial
 from chebact.lab.clinical.table import Recordings
@@ -44,6 +43,10 @@ def choice_of(trial, **settings):
 
 def pooled(results, metric):
     return np.mean([scores_of([Counts(*fold) for fold in seed["folds"]])[metric] for seed in results["seeds"]])
+
+
+PARAMETERS = {("relu", 32): 6_500, ("cl-extrapolate", 32): 7_000, ("relu", 64): 21_000, ("cl-extrapolate", 64): 22_000}
+"""As the paper prints them."""
 
 
 @pytest.mark.parametrize(
@@ -80,7 +83,7 @@ def test_the_network_is_the_papers(table):
 def test_each_fold_is_what_it_is_alone(table, model):
     """All folds of two seeds at once, and some of them alone by torch and nothing else: float64, 1e-8."""
     cohort = replace(cohort_of(table, model, seeds=2, epochs=5), batch_size=16)
-    folds = [fold for seed in range(2) for fold in prepared(table, cohort, seed)]
+    folds = [fold for seed in range(2) for fold in prepare_folds(table, cohort, seed)]
     folds[3] = replace(folds[3], train_x=folds[3].train_x[:, :50], test_x=folds[3].test_x[:, :50])  # constant columns
     assert len({len(fold.train_y) for fold in folds}) > 5
     assert len({-(-len(fold.train_y) // 16) for fold in folds}) > 1  # so that some rest
@@ -109,7 +112,7 @@ def trained_alone(cohort, seed, number, fold):
 def test_scores_are_those_of_scikit_learn():
     random = np.random.default_rng(0)
     truth, said, fold = random.integers(2, size=400), random.integers(2, size=400), np.arange(400) % 10
-    folds = [counted(truth[fold == each], said[fold == each]) for each in range(10)]
+    folds = [count_cases(truth[fold == each], said[fold == each]) for each in range(10)]
     scores = scores_of(folds)
     assert scores["accuracy"] == pytest.approx(accuracy_score(truth, said))
     assert scores["sensitivity"] == pytest.approx(recall_score(truth, said))
@@ -119,7 +122,7 @@ def test_scores_are_those_of_scikit_learn():
     each = [f1_score(truth[fold == one], said[fold == one]) for one in range(10)]
     assert scores["macro_f1"] == pytest.approx(np.mean(each))
     assert scores["macro_f1_spread"] == pytest.approx(np.std(each, ddof=1))
-    assert counted([0, 0], [0, 0]).f1 == f1_score([0, 0], [0, 0], zero_division=0) == 0
+    assert count_cases([0, 0], [0, 0]).f1 == f1_score([0, 0], [0, 0], zero_division=0) == 0
 
 
 def test_a_baseline_is_scikit_learns_own_cross_validation(table):
@@ -132,7 +135,7 @@ def test_a_baseline_is_scikit_learns_own_cross_validation(table):
             number[fold.test] = place
         model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=5000))
         said = cross_val_predict(model, table.x, table.y, cv=PredefinedSplit(number))
-        theirs = [list(vars(counted(table.y[number == k], said[number == k])).values()) for k in range(10)]
+        theirs = [list(vars(count_cases(table.y[number == k], said[number == k])).values()) for k in range(10)]
         assert results["seeds"][seed]["folds"] == theirs
 
 
@@ -153,7 +156,7 @@ def test_the_area_under_the_roc_curve_is_that_of_scikit_learn(table):
         assert roc_auc(truth.tolist(), scores.tolist()) == pytest.approx(roc_auc_score(truth, scores), abs=1e-12)
     spec = replace(cohort_of(table, "1-class", seeds=1, folds=5), model="logistic")
     (seed,) = baseline_results(table, spec)["seeds"]
-    fold = prepared(table, spec, 0)[2]
+    fold = prepare_folds(table, spec, 0)[2]
     model = LogisticRegression(max_iter=5000).fit(fold.train_x, fold.train_y)
     wanted = roc_auc_score(fold.test_y, model.predict_proba(fold.test_x)[:, 1])
     assert seed["roc_auc"][2] == pytest.approx(wanted, abs=1e-6)
@@ -164,7 +167,7 @@ def test_the_area_under_the_roc_curve_is_that_of_scikit_learn(table):
 
 def test_folds_are_shared_by_models_and_widths(table):
     one, two = cohort_of(table, "relu"), replace(cohort_of(table, "cl-extrapolate"), width=64)
-    for first, second in zip(prepared(table, one, 5), prepared(table, two, 5), strict=True):
+    for first, second in zip(prepare_folds(table, one, 5), prepare_folds(table, two, 5), strict=True):
         np.testing.assert_array_equal(first.train_x, second.train_x)
         np.testing.assert_array_equal(first.test_y, second.test_y)
 
@@ -176,7 +179,9 @@ def test_the_training_side_never_sees_the_test_side(table):
     spoiled = table.x.copy()
     spoiled[folds[2].test] = 1e9 * np.random.default_rng(0).standard_normal((len(folds[2].test), 66))
     other = replace(table, x=spoiled)
-    np.testing.assert_array_equal(prepared(other, cohort, 0)[2].train_x, prepared(table, cohort, 0)[2].train_x)
+    np.testing.assert_array_equal(
+        prepare_folds(other, cohort, 0)[2].train_x, prepare_folds(table, cohort, 0)[2].train_x
+    )
 
 
 def test_features_are_chosen_without_the_test_side(table):
@@ -186,7 +191,7 @@ def test_features_are_chosen_without_the_test_side(table):
     _, folds = folds_of(narrow, spec, 0)
     spoiled = narrow.x.copy()
     spoiled[folds[2].test] = narrow.y[folds[2].test, None] + 0.1 * np.random.default_rng(0).random((1, 8))
-    mine, others = (chosen_in_folds(each, spec) for each in (narrow, replace(narrow, x=spoiled)))
+    mine, others = (choose_in_folds(each, spec) for each in (narrow, replace(narrow, x=spoiled)))
     assert mine[2] == others[2]
     assert mine[:2] != others[:2]
 
@@ -214,9 +219,9 @@ def test_the_subjects_number_does_not_help(table):
     found = []
     for seed in range(12):
         counts = []
-        for fold in prepared(own, cohort, seed):
+        for fold in prepare_folds(own, cohort, seed):
             said = DecisionTreeClassifier(random_state=0).fit(fold.train_x, fold.train_y).predict(fold.test_x)
-            counts.append(counted(fold.test_y, said))
+            counts.append(count_cases(fold.test_y, said))
         found.append(scores_of(counts)["balanced_accuracy"])
     assert abs(np.mean(found) - 0.5) < 0.03
     split_at_random = KFold(10, shuffle=True, random_state=0)  # the subject's other recordings are in the training side
@@ -236,7 +241,7 @@ def test_features_chosen_in_the_folds_leak_nothing_and_chosen_on_all_they_would(
     table = noise()
     cohort = replace(cohort_of(table, "1-class", seeds=4, folds=5), model="logistic")
     specs = [choice_of(cohort, seed=s, trees=15, rounds=8) for s in range(4)]
-    choices = [[columns for columns, _ in chosen_in_folds(table, spec)] for spec in specs]
+    choices = [[columns for columns, _ in choose_in_folds(table, spec)] for spec in specs]
     honest = pooled(baseline_results(table, cohort, choices), "balanced_accuracy")
     best = np.argsort(-np.abs(table.x[table.y == 1].mean(axis=0) - table.x[table.y == 0].mean(axis=0)))[:10]
     leaky = pooled(baseline_results(table, cohort, [[best.tolist()] * 5] * 4), "balanced_accuracy")
@@ -283,4 +288,4 @@ def test_too_few_subjects_of_a_class_are_told():
     lonely = noise(subjects=10, features=3)
     y = (np.array(lonely.subjects) == "3").astype(np.int64)
     with pytest.raises(LabError, match="leaves recordings of one class to learn from"):
-        prepared(replace(lonely, y=y), cohort_of(lonely, "relu", folds=5), 0)
+        prepare_folds(replace(lonely, y=y), cohort_of(lonely, "relu", folds=5), 0)

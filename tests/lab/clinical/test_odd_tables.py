@@ -82,7 +82,7 @@ def test_one_subject_of_a_class_is_said_to_be_too_few(run, table):
 
 def test_a_folder_that_cannot_be_written_is_found_out_first(run, table, tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
-    for work in ("network_results", "chosen_in_folds"):  # nothing gets that far
+    for work in ("network_results", "choose_in_folds"):  # nothing gets that far
         monkeypatch.setattr(f"chebact.lab.clinical.run.{work}", None)
     for words in ((), ("--select", "folds")):
         code, said = run(table(), *words, results=tmp_path / "file")
@@ -131,10 +131,10 @@ def test_choices_without_a_word_on_how_are_still_used(run, table, tmp_path):
     assert read_record(tmp_path / "results/voices/average/tanh-4.json").spec["features"] == 1
 
 
-def test_boruta_wants_two_rounds(run, table):
+def test_boruta_needs_two_rounds(run, table):
     code, said = run(table(), "--select", "folds", "--rounds", "1")
     assert code == 2
-    assert "Boruta needs 2 rounds or more" in said
+    assert "--rounds must be 2 or more, which Boruta needs, got 1" in said
 
 
 def test_networks_of_many_sizes_have_no_number_of_parameters(run, table, tmp_path):
@@ -147,7 +147,7 @@ def test_networks_of_many_sizes_have_no_number_of_parameters(run, table, tmp_pat
 
 def test_options_about_a_table_want_one(capsys):
     assert run_command(["run", "clinical", "--two-labels", "keep"]) == 2
-    assert "--two-labels says something about a table" in capsys.readouterr().err
+    assert "--two-labels is about a table of your own" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("mark", "name"), [(";", "semicolons"), ("\t", "tabs")])

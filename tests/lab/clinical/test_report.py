@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,14 +12,17 @@ from scipy import stats
 
 from chebact.lab import LabError
 from chebact.lab.cli import run_command
-from chebact.lab.clinical.classification import METRICS, Metric, pooled
-from chebact.lab.clinical.rows import is_dementiabank, rows_of, tables_of
+from chebact.lab.clinical.classification import METRICS, Metric, pool_folds
+from chebact.lab.clinical.rows import is_dementiabank, tables_of
+from chebact.lab.clinical.rows import rows_of as rows_of_typed
 from chebact.lab.clinical.section import sections
 from chebact.lab.clinical.sheets import arrows, caption, document_blocks, sheets_of
+from chebact.lab.clinical.spec import BaselineSpec, NetworkSpec
 from chebact.lab.page.document import pictures_in
 from chebact.lab.page.documents import update_document
 from chebact.lab.page.results import Results, read_results
 from chebact.lab.page.sheet import Sheet
+from chebact.lab.spec import as_plain
 from chebact.lab.store import Record, write_record
 
 NETWORKS = {"shortcut": "average", "epochs": 300}
@@ -31,12 +35,18 @@ def record(model, width=None, seed=0, **changes):
     spec |= {"positive": 20, "features": 2, "choice": "all", "seeds": 6, "folds": 2, "model": model}
     spec |= {} if width is None else {**NETWORKS, "width": width}
     spec |= changes
-    right = random.integers(4, 10, (spec["seeds"], 2, 2))
+    kind = BaselineSpec if width is None else NetworkSpec
+    spec = as_plain(kind(**spec))
+    right = random.integers(4, 10, (spec["seeds"], spec["folds"], 2))
     seeds = [
         {"seed": s, "folds": [[int(p), int(10 - n), int(n), int(10 - p)] for p, n in own]}
         for s, own in enumerate(right)
     ]
     return Record("clinical", spec, {"parameters": None if width is None else 9, "seeds": seeds}, {}, {"seconds": 1})
+
+
+def rows_of(records, *against):
+    return rows_of_typed([each.typed for each in records], *against)
 
 
 def stored(folder, *records):
@@ -115,7 +125,7 @@ def test_tables_without_the_reference_have_no_tests(tmp_path, command):
     assert json.loads((tmp_path / "rows.json").read_text())[0]["p_welch"] is None
     code, _, said = command("--results", tmp_path / "r", "--against", "tanh")
     assert code == 2
-    assert "no record of 'tanh'" in said
+    assert "--against must be one of relu, got 'tanh'" in said
 
 
 def test_brackets_in_names_are_printed_as_they_are(tmp_path, command):
@@ -161,9 +171,9 @@ def test_rows_are_not_written_among_the_records(tmp_path, command):
 
 def test_the_papers_figures_stand_beside_the_papers_data_alone():
     paper = {"data": "dementiabank", "recordings": 407, "positive": 178, "features": 66}
-    spec = record("tanh", 32, **paper).spec
+    spec = record("tanh", 32, **paper).typed.spec
     assert is_dementiabank(spec)
-    assert is_dementiabank({**spec, "features": 60, "choice": "boruta on fp-34-am"})
+    assert is_dementiabank(replace(spec, features=60, choice="boruta on fp-34-am"))
     other = ({"recordings": 400}, {"positive": 229}, {"features": 65}, {"labels": "shuffled"}, {"data": "voices"})
     for change in (*other, {"choice": "boruta in folds, 150 trees, 100 rounds"}):
         (row,) = rows_of([record("tanh", 32, **{**paper, **change})])
@@ -186,7 +196,7 @@ def test_a_document_that_is_no_text(tmp_path):
 def test_committed_records_are_one_table(tmp_path, request):
     folder = request.config.rootpath / "results" / "clinical" / "generated"
     shutil.copytree(folder, tmp_path / "generated")
-    (table,) = tables_of(rows_of(read_results(tmp_path).records))
+    (table,) = tables_of(rows_of(read_results(tmp_path).records_of("clinical")))
     assert [row.model for row in table].count("tanh") == 2
     assert all(row.against == "tanh" for row in table if row.model != "tanh")
 
@@ -237,7 +247,7 @@ def test_arrows_point_to_the_better_side_and_need_five_seeds(seeds, better, wors
 
 def test_a_column_is_one_row_of_the_metrics(monkeypatch):
     """A new metric appears in the rows, the table and the figures without another line."""
-    metric = Metric("Errors, %", lambda seed: 1 - pooled(seed).accuracy, ("scores",))
+    metric = Metric("Errors, %", lambda seed: 1 - pool_folds(seed).accuracy, ("scores",))
     monkeypatch.setitem(METRICS, "errors", metric)
     (row,) = rows_of([record("tanh", 32)])
     assert row.values["errors"] == pytest.approx(100 - row.accuracy)

@@ -11,7 +11,7 @@ from scipy import stats
 
 from chebact.lab.clinical.cells import number_of
 from chebact.lab.clinical.cohorts import SIGNAL, generated_choice_cohort, generated_cohort
-from chebact.lab.clinical.duplicates import in_common
+from chebact.lab.clinical.duplicates import find_shared_rows
 from chebact.lab.clinical.features import PAPER_FEATURES
 from chebact.lab.clinical.table import PRESETS, Columns, DataError, preset, read_recordings
 
@@ -98,7 +98,7 @@ def test_the_dementiabank_preset_takes_its_66_of_many(read):
         ("who,ill,a\nann,yes,1\nbob,no,2\n", {"negative": ("no", "yes")}, ["'yes'", "both positive and negative"]),
         ("who,ill,a\nann,yes,1\nbob,no,2\n", {"subject": "ill"}, ["'ill'", "both the subject and the label"]),
         ("who,ill,a,a b\nann,yes,1,1\nbob,no,2,2\n", {}, ["'a' and 'a b'", "`drop` 'a b'"]),
-        ("who,ill,a\nann,yes,1\nbob,no\n", {}, ["row 3", "2 cells", "3"]),
+        ("who,ill,a\nann,yes,1\nbob,no\n", {}, ["row 3", "3 cells", "got 2"]),
         ("who,ill,a\nann,yes,1\n\n,no,2\n", {}, ["row 4", "'who'", "subject is missing"]),
         ("who,ill,a\nann,yes,1\nbob,,2\n", {}, ["row 3", "'ill'", "label is missing"]),
         ("who,ill,a,a\nann,yes,1,2\n", {}, ["'a'", "more than once"]),
@@ -112,8 +112,8 @@ def test_the_dementiabank_preset_takes_its_66_of_many(read):
         ("who,ill,a\nann,yes,1\nbob,no,2\n", {"features": ("ill",)}, ["'ill'", "cannot be a feature"]),
         ("who,ill,a\nann,yes,1\nbob,no,2\n", {"drop": ("b",)}, ["'b'"]),
         ("who,ill,a\nann,yes,\nbob,no,2\n", {}, ["no column without missing values"]),
-        ("who,ill,a\n", {}, ["no recordings"]),
-        ("", {}, ["no recordings"]),
+        ("who,ill,a\n", {}, ["one recording or more"]),
+        ("", {}, ["one recording or more"]),
         (b"who,ill,a\nann,yes,\xff\n", {}, ["UTF-8"]),
         ('who,ill,a\nann,"[{""nome"": ""ad""}]",1\nbob,no,2\n', {}, ["row 2", "'ill'", "JSON"]),
         ('who,ill,a\nann,"[{""name"": ""yes""}, {""name"": ""no""}]",1\n', {"negative": ("no",)}, ["row 2", "both"]),
@@ -154,7 +154,7 @@ def test_the_digest_follows_what_is_learned_from(read):
 
 
 def test_unknown_preset():
-    with pytest.raises(DataError, match=r"alzheimer.*dementiabank"):
+    with pytest.raises(DataError, match=r"preset must be one of dementiabank.*alzheimer"):
         preset("alzheimer")
 
 
@@ -247,13 +247,13 @@ def drawn(seed, values, recordings=60):
 
 def test_recordings_in_common_and_what_chance_gives():
     for seed in range(20):  # two honest cohorts of features with few values
-        shared = in_common(*drawn(seed, 6), *drawn(100 + seed, 6))
+        shared = find_shared_rows(*drawn(seed, 6), *drawn(100 + seed, 6))
         assert shared.count > 0
         assert shared.chance
-    assert in_common(*drawn(0, 10**6), *drawn(1, 10**6)).count == 0
+    assert find_shared_rows(*drawn(0, 10**6), *drawn(1, 10**6)).count == 0
     for values in (6, 30, 10**6):  # a cohort and itself, in another order
         x, subjects = drawn(0, values)
-        assert not in_common(x, subjects, x[::-1], subjects[::-1]).chance
+        assert not find_shared_rows(x, subjects, x[::-1], subjects[::-1]).chance
     (x, subjects), (y, others) = drawn(0, 40), drawn(1, 40)  # half of the second taken from the first
     y[:30] = x[:30]
-    assert not in_common(x, subjects, y, others).chance
+    assert not find_shared_rows(x, subjects, y, others).chance

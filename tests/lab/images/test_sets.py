@@ -14,7 +14,7 @@ from support.image_sets import SETS, TEST, TRAIN, colour_arrays, debian, pickled
 from chebact.lab.cli import run_command
 from chebact.lab.images.fetch import fetch_images, stored_files
 from chebact.lab.images.files import FILES, DataError, read_cifar, read_idx
-from chebact.lab.images.restricted_pickle import read_arrays
+from chebact.lab.images.pickled_batch import read_pickled_batch
 from chebact.lab.images.sets import IMAGE_DATASETS, data_folder, load_images
 
 assert small_sets  # a fixture
@@ -108,7 +108,7 @@ def test_digits_come_along_whole():
         (b"", "begins with"),
         (b"\0\0\x0d\x01\0\0\0\x00", "unsigned bytes"),
         (b"\0\0\x08\x03\0\0", "ends within"),
-        (b"\0\0\x08\x01\0\0\0\x05abc", "it has 3"),
+        (b"\0\0\x08\x01\0\0\0\x05abc", "got 3"),
     ],
 )
 def test_broken_idx_files(content, words):
@@ -117,17 +117,25 @@ def test_broken_idx_files(content, words):
 
 
 def test_broken_records():
-    with pytest.raises(DataError, match="3073 bytes are wanted"):
+    with pytest.raises(DataError, match="records of 3073 bytes"):
         read_cifar(bytes(3072))
 
 
-def test_a_pickle_can_build_arrays_and_nothing_else(tmp_path, monkeypatch):
+@pytest.mark.parametrize("protocol", range(5))
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("keys", [(b"labels", b"data"), ("data", "filenames", "labels")], ids=["bytes", "text"])
+def test_a_pickled_batch_is_read_as_pickle_reads_it(protocol, order, keys):
+    rows, labels = colour_arrays()["test_batch"]
+    parts = {"data": numpy.asarray(rows, order=order), "labels": labels, "filenames": ["latin1", "x.png"]}
+    content = pickle.dumps({key: parts[key if isinstance(key, str) else key.decode()] for key in keys}, protocol)
+    wanted = {key if isinstance(key, str) else key.decode(): value for key, value in pickle.loads(content).items()}
+    images, found = read_pickled_batch(content, "here")
+    numpy.testing.assert_array_equal(images, wanted["data"])
+    assert found == wanted["labels"]
+
+
+def test_a_pickle_is_read_and_never_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    for order in ("C", "F"):
-        array = numpy.asarray(numpy.arange(6, dtype=">i4").reshape(2, 3), order=order)
-        found = read_arrays(pickle.dumps({"a": array, "b": [1, "x"]}, protocol=2))
-        numpy.testing.assert_array_equal(found["a"], array)
-        assert found["b"] == [1, "x"]
     hostile = {
         "a call": bad_pickle(),
         "a name of numpy": pickle.dumps({b"x": numpy.random.default_rng(0)}, protocol=2),
@@ -138,11 +146,11 @@ def test_a_pickle_can_build_arrays_and_nothing_else(tmp_path, monkeypatch):
         "nothing": b"",
         "a list": pickle.dumps([1, 2]),
         "cut short": pickled()["test_batch"][:-500],
-        "a wrong length": pickled()["test_batch"].replace(b"K\x0aM\x00\x0c", b"K\x0bM\x00\x0c"),
+        "fewer labels": pickle.dumps({b"data": numpy.zeros((2, 3072), numpy.uint8), b"labels": [1]}, protocol=2),
     }
     for content in hostile.values():
         with pytest.raises(DataError):
-            read_arrays(content)
+            read_pickled_batch(content, "here")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -167,7 +175,7 @@ def test_an_archive_writes_nothing_outside_the_data_folder(small_sets, tmp_path)
 
 
 def test_a_gzip_bomb_is_left_unread(small_sets, tmp_path, monkeypatch):
-    monkeypatch.setattr("chebact.lab.images.sources.LARGEST", 10_000)
+    monkeypatch.setattr("chebact.lab.images.sources.MAX_FILE", 10_000)
     own = put(tmp_path / "own", zipped({"train-images-idx3-ubyte": bytes(1_000_000)}))
     with pytest.raises(DataError, match="holds more than 10,000 bytes"):
         fetch_images("mnist", tmp_path / "data", str(own))
@@ -176,8 +184,8 @@ def test_a_gzip_bomb_is_left_unread(small_sets, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda content: content[:-1], r"has 15,695 bytes where 15,696 are wanted"),
-        (lambda content: content[:-1] + bytes([content[-1] ^ 1]), r"its sha256 begins \w+ where"),
+        (lambda content: content[:-1], r"must have 15,696 bytes, got 15,695"),
+        (lambda content: content[:-1] + bytes([content[-1] ^ 1]), r"its sha256 must begin \w+, got"),
     ],
 )
 def test_a_wrong_or_truncated_file_takes_no_name(change, words, small_sets, tmp_path, capsys):
@@ -256,7 +264,7 @@ def test_a_folder_without_data_and_a_full_disk(small_sets, tmp_path, monkeypatch
     def full(path, content):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("chebact.lab.images.fetch.write_whole", full)
+    monkeypatch.setattr("chebact.lab.images.fetch.write_atomic", full)
     with pytest.raises(DataError, match="No space left on device"):
         fetch_images("mnist", tmp_path / "data", str(put(tmp_path / "own", small_sets["mnist"])))
 

@@ -15,8 +15,8 @@ import torch
 from torch import nn
 
 from chebact.lab.checkpoint import CheckpointError, checkpoints
-from chebact.lab.images.ddp import ALONE, TeamError, team
-from chebact.lab.images.log import Curves, write_log
+from chebact.lab.images.ddp import SINGLE_PROCESS, TeamError, join_team
+from chebact.lab.images.log import Log
 from chebact.lab.images.network import ShakeShakeResNet
 from chebact.lab.images.sets import IMAGE_DATASETS, ImageSet, load_images
 from chebact.lab.images.spec import ImageSettings
@@ -28,7 +28,7 @@ DIGITS = IMAGE_DATASETS["digits"]
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 
-def training(folder=None, *, epochs=4, network=None, images=96, identity=None, team=ALONE, **settings):
+def training(folder=None, *, epochs=4, network=None, images=96, identity=None, team=SINGLE_PROCESS, **settings):
     """A small network with shake-shake and a learned activation on some of the digits."""
     network = network or ShakeShakeResNet(
         1,
@@ -136,7 +136,7 @@ def test_a_checkpoint_of_another_shape_is_refused_without_an_identity_too(tmp_pa
 @pytest.mark.parametrize("size", ["2", "two"])
 def test_a_team_that_nobody_started_is_one_sentence(size, monkeypatch):
     monkeypatch.setenv("WORLD_SIZE", size)
-    with pytest.raises(TeamError, match=f"WORLD_SIZE={size}, but RANK.*unset WORLD_SIZE"), team():
+    with pytest.raises(TeamError, match=f"WORLD_SIZE={size}, but RANK.*unset WORLD_SIZE"), join_team():
         pass
 
 
@@ -196,19 +196,19 @@ def test_a_loss_that_is_not_finite_ends_the_training():
 def test_log_and_curves(tmp_path):
     own = training(epochs=2)
     history = own.run()
-    write_log(tmp_path / "log.csv", history)
+    Log(tmp_path).write(history)
     with (tmp_path / "log.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert [int(row["epoch"]) for row in rows] == [1, 2]
     assert float(rows[1]["test_accuracy"]) == history[1].test_accuracy
     pytest.importorskip("tensorboard")
-    curves = Curves(tmp_path / "curves")
+    log = Log(tmp_path, tensorboard=True)
     for epoch in history:
-        curves.add(epoch)
-    curves.close()
+        log.add(history[: epoch.epoch])
+    log.close(history)
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-    shown = EventAccumulator(str(tmp_path / "curves"))
+    shown = EventAccumulator(str(tmp_path / "tensorboard"))
     shown.Reload()
     losses = [event.value for event in shown.Scalars("train_loss")]
     assert losses == pytest.approx([epoch.train_loss for epoch in history])
@@ -243,8 +243,8 @@ sys.path.insert(0, {tests!r})
 torch.set_num_threads(1)
 from pathlib import Path
 import test_training as own
-from chebact.lab.images.ddp import team
-with team() as members:
+from chebact.lab.images.ddp import join_team
+with join_team() as members:
     folder = Path({folder!r})
     plain = own.training(network=own.linear(), epochs=2, images=95, team=members)
     seen = []

@@ -15,7 +15,7 @@ import torch
 from rich.console import Console
 from support.report_records import small_records, write_all
 
-from chebact.lab.captures import outside
+from chebact.lab.captures import share_outside
 from chebact.lab.cli import run_command
 from chebact.lab.commands import report
 from chebact.lab.experiments import EXPERIMENTS
@@ -265,9 +265,9 @@ def test_interpolation_errors_and_their_bound(function):
 def test_the_share_outside_from_a_histogram():
     x = np.random.default_rng(0).normal(size=20_000) * 1.3
     counts, edges = np.histogram(x, bins=60)
-    assert outside(edges[0], edges[-1], counts.tolist()) == pytest.approx(np.mean(np.abs(x) > 1), abs=0.01)
-    assert outside(0.0, 0.0, [500]) == 0
-    assert outside(3.0, 3.0, [500]) == 1
+    assert share_outside(edges[0], edges[-1], counts.tolist()) == pytest.approx(np.mean(np.abs(x) > 1), abs=0.01)
+    assert share_outside(0.0, 0.0, [500]) == 0
+    assert share_outside(3.0, 3.0, [500]) == 1
 
 
 def test_parameters_are_counted_as_the_paper_says(page):
@@ -355,7 +355,7 @@ def test_a_damaged_record_stops_the_report(records, tmp_path):
     write_all(records[:2], tmp_path)
     path = next(tmp_path.rglob("*.json"))
     path.write_text(path.read_text()[:-20])
-    with pytest.raises(Exception, match="not a whole record"):
+    with pytest.raises(Exception, match="not a complete record"):
         read_results(tmp_path)
 
 
@@ -375,10 +375,10 @@ def test_the_command_says_what_it_draws_and_opens_the_page(records, tmp_path, ca
 def test_a_fourth_experiment_is_one_row(records, monkeypatch):
     """The page draws what a row of the table names, and knows no subject beside it."""
     ours = Section("fourth", "A fourth", (Words(("drawn",)),), finding=Finding("42", "of the fourth."), shows="All.")
-    module = types.ModuleType("chebact_fourth")
-    module.sections = lambda results: [ours] if results.of("fourth") else []
-    monkeypatch.setitem(sys.modules, "chebact_fourth", module)
-    row = replace(EXPERIMENTS["images"], name="fourth", title="A fourth", sections="chebact_fourth:sections")
+    module = types.ModuleType("other.fourth.section")
+    module.sections = lambda results: [ours] if results.records_of("fourth") else []
+    monkeypatch.setitem(sys.modules, "other.fourth.section", module)
+    row = replace(EXPERIMENTS["images"], name="fourth", title="A fourth", package="other")
     monkeypatch.setitem(EXPERIMENTS, "fourth", row)
     own = replace(records[0], experiment="fourth")
     sections = sections_of(Results(Path("elsewhere"), [own]), ["fourth"])

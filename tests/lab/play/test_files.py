@@ -6,14 +6,18 @@ import os
 
 import pytest
 import torch
+from support.playground import frames, module_of, open_playground
 from torch import nn
 
 import chebact
 from chebact import ChebyshevLagrange, WeightedChebyshev
 from chebact.lab.cli import run_command
 from chebact.lab.play.page import render
-from chebact.lab.play.shapes import Shapes, shapes_in_model, shapes_in_record
+from chebact.lab.play.saved_models import shapes_in_model
+from chebact.lab.play.shapes import Shapes, shapes_in_record
+from chebact.lab.spec import as_plain
 from chebact.lab.store import Record, write_record
+from chebact.lab.synthetic.spec import SyntheticSpec
 from chebact.networks.residual_mlp import ResidualMLP
 
 WORSE = "</script><img src=x onerror=alert(1)>{{ 7 * 7 }}&amp;'\"->/"
@@ -21,12 +25,6 @@ WORSE = "</script><img src=x onerror=alert(1)>{{ 7 * 7 }}&amp;'\"->/"
 
 class Reader(nn.Module):
     """A class of a user's own, which a file may not bring along."""
-
-
-@pytest.fixture(autouse=True)
-def nothing_compiled():
-    with chebact.kernels.use("reference"):
-        yield
 
 
 @pytest.fixture
@@ -40,9 +38,9 @@ def network():
 
 
 def record(tmp_path, activations):
-    spec = {"model": "cl-extrapolate", "dataset": "step", "noise": 0.01, "recipes": "paper", "seeds": 1}
+    spec = as_plain(SyntheticSpec("cl-extrapolate", "step", 0.01, seeds=1))
     results = {
-        "seeds": [{"seed": 0, "rmse": 0.1, "nan": False}],
+        "seeds": [{"seed": 0, "rmse": None if activations is None else 0.1, "nan": activations is None}],
         "curve": {"epoch": [], "loss": []},
         "slice": [0.0, 1.0],
     }
@@ -71,28 +69,12 @@ KEPT = {
 }
 
 
-def opened(open_page, path):
-    page = open_page(path)
-    page.wait_for_selector(".handle")
-    return page
-
-
-def module_of(page):
-    names = {}
-    exec(compile(page.text_content("#python"), "copied", "exec"), names)
-    return names["activation"]
-
-
-def frames(page):
-    page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
-
-
 def test_a_record_shows_its_layers_after_and_before_training(open_page, tmp_path, capsys):
     out = tmp_path / "play.html"
     path = record(tmp_path, KEPT)
     assert run_command(["play", "--record", str(path), "--output", str(out), "--no-open"]) == 0
     assert capsys.readouterr().out.strip() == str(out)
-    page = opened(open_page, out)
+    page = open_playground(open_page, out)
     assert page.inner_text("#source") == "cl-extrapolate-step.json"
     assert page.locator("#set option").all_inner_texts() == ["blocks.0.0", "blocks.0.0, before training"]
     assert module_of(page).heights.tolist() == [[0.5, 0.25, -0.125, 1.0]]
@@ -130,7 +112,7 @@ def test_a_saved_model_shows_every_layer_and_channel(open_page, tmp_path, networ
     path, out = tmp_path / "net.pt", tmp_path / "play.html"
     torch.save(saved, path)
     assert run_command(["play", "--model", str(path), "--output", str(out), "--no-open"]) == 0
-    page = opened(open_page, out)
+    page = open_playground(open_page, out)
     prefix = "model." if form == "checkpoint" else ""
     layers = ["blocks.0.0", "blocks.1.0", "blocks.2.0", "last_activation"]
     assert page.locator("#set option").all_inner_texts() == [prefix + layer for layer in layers]
@@ -140,10 +122,9 @@ def test_a_saved_model_shows_every_layer_and_channel(open_page, tmp_path, networ
     shown, wanted = module_of(page), network.blocks[2][0]
     assert shown.heights[0].equal(wanted.heights[4])
     assert shown.heights.dtype == torch.float32
-    assert shown.tails == ("regression" if form == "model" else "extrapolate")
-    if form == "model":
-        x = torch.linspace(-2, 2, 9)
-        assert torch.allclose(shown(x), wanted(x[:, None].expand(-1, 5))[:, 4], atol=1e-6)
+    assert shown.tails == "regression"
+    x = torch.linspace(-2, 2, 9)
+    assert torch.allclose(shown(x), wanted(x[:, None].expand(-1, 5))[:, 4], atol=1e-6)
     page.fill("#channel", "5")  # there is none
     frames(page)
     assert module_of(page).heights[0].equal(wanted.heights[4])
@@ -164,7 +145,7 @@ def test_replicas_intervals_and_weights_of_polynomials(open_page, tmp_path):
     sets = shapes_in_model(tmp_path / "model.pt")
     assert [shapes.name for shapes in sets] == ["many", "weighted (weighted Chebyshev)"]
     (tmp_path / "play.html").write_text(render(sets, "model.pt"), encoding="utf-8")
-    page = opened(open_page, tmp_path / "play.html")
+    page = open_playground(open_page, tmp_path / "play.html")
     page.fill("#replica", "2")
     page.fill("#channel", "1")
     frames(page)
@@ -188,7 +169,7 @@ def test_a_very_large_model_shows_the_first_channels_and_says_so(tmp_path):
 
 def test_names_are_text_whatever_they_hold(open_page, tmp_path):
     (tmp_path / "play.html").write_text(render([Shapes(WORSE, [[1.0, 2.0]])], WORSE), encoding="utf-8")
-    page = opened(open_page, tmp_path / "play.html")  # and no error, no request, no dialogue
+    page = open_playground(open_page, tmp_path / "play.html")  # and no error, no request, no dialogue
     assert page.inner_text("#source") == WORSE
     assert page.locator("#set option").inner_text() == WORSE
     assert page.title() == f"{WORSE} · chebact playground"

@@ -10,7 +10,7 @@ from torch import nn
 import chebact
 from chebact.lab import LabError
 from chebact.lab.cli import run_command
-from chebact.lab.play.shapes import MOST_NUMBERS, shapes_in_model
+from chebact.lab.play.saved_models import MAX_NUMBERS, shapes_in_model
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # torch warns of quantized, nested and sparse tensors
 
@@ -73,7 +73,7 @@ def test_beside_a_strange_tensor_the_plain_one_is_shown_as_it_is(make, tmp_path)
 def test_a_small_file_that_claims_a_huge_tensor_shows_its_first_rows(shape, tmp_path):
     claimed = torch.arange(4.0).expand(shape)
     (shapes,) = shapes_in_model(saved(tmp_path / "model.pt", {"a.values": claimed}))
-    assert 0 < len(shapes.rows) * 4 <= MOST_NUMBERS
+    assert 0 < len(shapes.rows) * 4 <= MAX_NUMBERS
     assert set(map(tuple, shapes.rows)) == {(0.0, 1.0, 2.0, 3.0)}
     assert f"of {claimed.numel() // 4}" in shapes.name
 
@@ -82,7 +82,7 @@ def test_the_first_rows_of_replicas_are_the_tensors_own(tmp_path):
     values = torch.randn(300, 200, 8, generator=torch.Generator().manual_seed(0))
     (shapes,) = shapes_in_model(saved(tmp_path / "model.pt", {"a.values": values}))
     assert shapes.rows == values.double().flatten(0, 1)[: len(shapes.rows)].tolist()
-    assert len(shapes.rows) == MOST_NUMBERS // 8
+    assert len(shapes.rows) == MAX_NUMBERS // 8
 
 
 def tampered(**changes):

@@ -13,14 +13,17 @@ import pytest
 
 from chebact.lab import LabError
 from chebact.lab.cli import run_command
-from chebact.lab.page.documents import filled, update_document
+from chebact.lab.page.documents import fill_blocks, update_document
 from chebact.lab.page.sheet import as_csv, as_json
+from chebact.lab.spec import as_plain
 from chebact.lab.store import Record, records_under, write_record
 from chebact.lab.synthetic.agreement import agreement_of
-from chebact.lab.synthetic.explanations import as_lines
-from chebact.lab.synthetic.published import COLUMNS, SYNTHETIC, published
+from chebact.lab.synthetic.explanations import comparison_lines
+from chebact.lab.synthetic.published import COLUMNS, SYNTHETIC, published_cell
 from chebact.lab.synthetic.report_command import document_blocks
-from chebact.lab.synthetic.rows import Row, marks, rows_of, tables_of
+from chebact.lab.synthetic.rows import Row, marks, tables_of
+from chebact.lab.synthetic.rows import rows_of as rows_of_typed
+from chebact.lab.synthetic.spec import SyntheticSpec
 from chebact.lab.synthetic.tables import caption, comparison, markdown
 from chebact.networks import ARCHITECTURES
 
@@ -30,10 +33,14 @@ KEYS = ["model", "dataset", "noise", "recipes", "seeds", "mean", "std", "nan", "
 
 
 def record(model, dataset, values, noise=0.01, recipes="released"):
-    spec = {"model": model, "dataset": dataset, "noise": noise, "recipes": recipes, "seeds": len(values)}
+    spec = SyntheticSpec(model, dataset, noise, recipes=recipes, seeds=len(values))
     seeds = [{"seed": seed, "rmse": value, "nan": value is None} for seed, value in enumerate(values)]
     drawn = {"curve": {"epoch": [1], "loss": [0.5]}, "slice": [0.0, 1.0]}
-    return Record("synthetic", spec, {"seeds": seeds, **drawn}, {}, {})
+    return Record("synthetic", as_plain(spec), {"seeds": seeds, **drawn}, {}, {})
+
+
+def rows_of(records):
+    return rows_of_typed([record.typed for record in records])
 
 
 def as_published():
@@ -49,7 +56,7 @@ def test_the_published_tables_are_whole():
         (model, dataset, noise) for model in ARCHITECTURES for dataset in COLUMNS for noise in (0.01, 0.04)
     }
     assert sum(cell.nan == 0 for cell in SYNTHETIC.values()) == 122  # of 154; the others are counts of NaN
-    assert published("relu", "pendulum", 0.02) is None
+    assert published_cell("relu", "pendulum", 0.02) is None
 
 
 @pytest.mark.parametrize(
@@ -166,7 +173,7 @@ def test_agreement_names_every_exception():
             record("cubic", "jump", [0.1, 0.1, 0.1]),
         ]
     )
-    lines = as_lines(agreement_of(rows))
+    lines = comparison_lines(agreement_of(rows))
     assert any(
         "ReLU on Pendulum, noise 0.01: 0.3000, published 0.1518 ± 0.0297, 5.0 published standard deviations above"
         in line
@@ -190,7 +197,7 @@ def test_a_run_with_other_settings_than_the_papers_is_not_judged(values, setting
     rows = rows_of([made])
     assert comparison(rows[0]) == ("", "")
     assert said in caption(rows)
-    lines = as_lines(agreement_of(rows))
+    lines = comparison_lines(agreement_of(rows))
     assert lines == [f"- Not compared with the paper: 1 cells, run with other settings ({said})."]
     assert not any(word in "".join(lines) for word in ("agree", "above", "Exception"))
     assert set(rows[0].exported()) == set(KEYS)
@@ -251,4 +258,4 @@ def test_the_document_is_what_the_records_give():
     blocks = set(re.findall(r"<!-- begin: (synthetic-\S+) -->", text))
     assert blocks
     assert blocks <= set(sections)  # a block without records would be left as it is
-    assert filled(text, sections) == text
+    assert fill_blocks(text, sections) == text

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -255,7 +256,7 @@ def test_a_damaged_record_stops_both_commands(tmp_path, capsys):
     for words in (["run", "synthetic", *words_of()], ["report", "synthetic"]):
         code, _, said = command(*words, "--results", tmp_path, capsys=capsys)
         assert code == 2
-        assert "relu-step.json is not a whole record" in said
+        assert "relu-step.json is not a complete record" in said
         assert path.read_text() == '{"format": 1, "exper'
 
 
@@ -286,3 +287,35 @@ def test_without_the_laboratorys_packages_the_command_says_how_to_get_them():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 2
     assert done.stderr == "chebact: the command line needs rich: pip install 'chebact[lab]'\n"
+
+
+def test_a_record_says_which_trainer_made_it(small, monkeypatch):
+    assert read_record(small / "released" / "0.01" / "relu-step.json").results["trainer"] == "fused"
+    monkeypatch.setenv("CHEBACT_KERNEL", "reference")
+    cohorts = [SyntheticSpec("cl-extrapolate", dataset, 0.01, "released", 5, 1) for dataset in ("step", "jump")]
+    together = train_together(cohorts)
+    assert [result["trainer"] for result in together] == ["torch"] * 2
+    assert train_together(cohorts[1:]) == together[1:]
+
+
+def test_the_recommended_recipe_is_a_named_row(tmp_path):
+    (group,) = SyntheticRequest(recipes="recommended").groups()
+    (spec,) = {replace(spec, dataset="step", noise=0.01) for spec in group}
+    assert (spec.model, spec.epochs, spec.init, spec.degree, spec.curvature) == (
+        "cl-extrapolate",
+        1000,
+        "relu",
+        2,
+        1e-5,
+    )
+    assert [spec.data("train")[1].sum() for spec in group[:7]] == [
+        replace(spec, recipes="released").data("train")[1].sum() for spec in group[:7]
+    ]
+    run(SyntheticRequest(("cl-extrapolate", "relu"), ("step",), (0.01,), "recommended", 3, 2), tmp_path)
+    learned, fixed = (
+        read_record(tmp_path / "recommended" / "0.01" / f"{model}-step.json") for model in ("cl-extrapolate", "relu")
+    )
+    assert learned.results["activations"]["degree"] == 2
+    assert "curvature" not in fixed.spec
+    seeds = [seed["rmse"] for seed in learned.results["seeds"]]
+    assert 0 < learned.results["ensemble"] <= max(seeds)  # the mean of three predictions is no worse than the worst

@@ -6,9 +6,9 @@ import pytest
 import torch
 from torch.optim.lr_scheduler import CosineAnnealingLR, OneCycleLR
 
-from chebact import ChebyshevLagrange
+from chebact import ChebyshevLagrange, curvature_penalty
 from chebact.networks import ARCHITECTURES, ResidualMLP
-from chebact.training import AdamW, Sgd, cross_entropy, train_replicas_
+from chebact.training import AdamW, Sgd, cross_entropy, scaled_huber_error, train_replicas_
 from chebact.training.replicas import absolute_error, constant_rate, huber_error, paper_sgd, squared_error
 
 POINTS = 100  # of batches of 32: the last one has 4
@@ -61,7 +61,7 @@ def named(what):
     return getattr(what, "__name__", str(what))
 
 
-SERVED = [name for name in ARCHITECTURES if name not in ("pcs-cl", "cubic")]
+SERVED = [name for name in ARCHITECTURES if name != "cubic"]
 
 
 @pytest.mark.parametrize("name", SERVED)
@@ -75,7 +75,7 @@ def test_cubic_agrees_with_torch_as_long_as_it_is_finite():
 
 
 @pytest.mark.usefixtures("every_width")
-@pytest.mark.parametrize("name", ["cl-regression", "tanh", "relu"])
+@pytest.mark.parametrize("name", ["cl-regression", "tanh", "relu", "pcs-cl"])
 def test_every_width_of_vectors_agrees_with_torch(name):
     assert compare(maker(name, width=20), *data()) < TOLERANCE
 
@@ -134,7 +134,7 @@ def test_every_batch_size_agrees_with_torch(batch_size):
 
 
 @pytest.mark.parametrize(
-    "loss", [absolute_error, squared_error, huber_error, partial(huber_error, delta=0.1)], ids=named
+    "loss", [absolute_error, squared_error, huber_error, partial(huber_error, delta=0.1), scaled_huber_error], ids=named
 )
 @pytest.mark.parametrize("outputs", [1, 3])
 def test_every_loss_of_a_distance_agrees_with_torch(loss, outputs):
@@ -263,3 +263,24 @@ def test_relu_agrees_with_a_loop_of_plain_torch():
         schedule.step()
     for own, theirs in zip((w0, b0, w1, b1, w2, b2), network.parameters(), strict=True):
         torch.testing.assert_close(theirs[0].detach(), own.detach(), rtol=0, atol=TOLERANCE)
+
+
+@pytest.mark.parametrize(("name", "degree"), [("cl-extrapolate", 2), ("cl-regression", 6), ("wcp", 3)])
+def test_the_curvature_penalty_agrees_with_torch(name, degree):
+    assert compare(maker(name, degree=degree, width=8), *data(), curvature=1e-3, epochs=50) < TOLERANCE
+
+
+@pytest.mark.usefixtures("every_width")
+def test_the_curvature_penalty_of_shared_shapes_agrees_with_torch():
+    shared = partial(ChebyshevLagrange, groups=2, init="relu")
+    assert compare(maker(activation=shared, width=20), *data(), curvature=1e-3, epochs=10) < TOLERANCE
+
+
+@pytest.mark.parametrize("trainer", ["fused", "torch"])
+def test_a_heavy_curvature_penalty_leaves_straight_lines(trainer):
+    network = maker()()
+    x, y = data()
+    train_replicas_(network, x, y, order=seeded(1, 2), epochs=30, optimizer=GENTLE, trainer=trainer, curvature=0.1)
+    free = maker()()
+    train_replicas_(free, x, y, order=seeded(1, 2), epochs=30, optimizer=GENTLE, trainer=trainer)
+    assert (curvature_penalty(network) < 0.01 * curvature_penalty(free)).all()

@@ -72,14 +72,14 @@ def mean_of_cubes(prediction, target):
     ("make", "options", "words"),
     [
         (lambda: Another(3, replicas=2), {}, "not Another"),
-        (lambda: network(activation="pcs-cl"), {}, "not PrototypeSimilarity"),
+        (lambda: network(activation=lambda channels, **_: nn.GELU()), {}, "not GELU"),
         (with_high_degree, {}, "up to degree 10.*degree 11"),
         (hooked, {}, "hooks on modules"),
         (with_hook_on_a_parameter, {}, "hooks on parameters"),
-        (with_own_forward, {}, "ReplicaLinear has a forward of its own"),
+        (with_own_forward, {}, "forward of ReplicaLinear was replaced"),
         (with_shared_layer, {}, "two layers share a parameter"),
         (network, {"loss": mean_of_cubes}, "not the loss mean_of_cubes"),
-        (network, {"optimizer": torch.optim.RMSprop}, "not as RMSprop"),
+        (network, {"optimizer": torch.optim.RMSprop}, "not RMSprop"),
         (network, {"optimizer": partial(torch.optim.Adam, amsgrad=True)}, "amsgrad=True"),
         (network, {"optimizer": partial(torch.optim.SGD, momentum=0.9, dampening=0.1)}, "dampening=0.1"),
         (network, {"y": torch.rand(40, 1, dtype=torch.float64)}, "y must be torch.float32"),
@@ -102,7 +102,7 @@ def test_kernel_asked_for_by_name_is_used(monkeypatch):
     with kernels.use("reference"):
         assert train(network()).trainer == "torch"
     monkeypatch.setenv("CHEBACT_KERNEL", "reference")
-    with pytest.raises(TrainerUnavailableError, match="'reference' was asked for by name"):
+    with pytest.raises(TrainerUnavailableError, match="'reference' was requested by name"):
         train(network(), "fused")
 
 

@@ -1,39 +1,23 @@
 """The fused CPU kernel: Numba loops over explicit vectors, on torch's own threads.
 
-Compiled for a type when first used and kept on disk. Up to degree 3 it is bound by memory; above, by one division a
-node and element.
+Compiled for a type when first used and kept on disk. Up to degree 5 it is bound by memory, up to 16 (float32) by
+products, and above by one division a node and element.
 """
 
 from __future__ import annotations
 
+import math
 from array import array
 from collections.abc import Iterable
 from functools import cached_property, lru_cache
 from itertools import product
+from typing import Any
 
 import numpy
 import torch
 
 from chebact.basis import TAIL_ROWS, Basis
-from chebact.kernels.cpu.call_block import (
-    CHANNELS,
-    CONSTANTS,
-    COUNTERS,
-    DEGREE,
-    GRAD,
-    INNER,
-    INNER_BLOCKS,
-    LENGTH,
-    MATRIX,
-    OUT,
-    PARTIAL,
-    PARTS,
-    RESULT,
-    SLOPES,
-    TABLE,
-    TASKS,
-    X,
-)
+from chebact.kernels.cpu import call_block as b
 from chebact.kernels.cpu.compiler import program
 from chebact.kernels.cpu.threads import Program
 from chebact.kernels.layout import NoMemoryError, Sizes
@@ -43,7 +27,9 @@ name = "cpu"
 TASK = 32_768  # elements a task; a constant, so that the cut does not depend on the machine
 MOST_BLOCKS = 32  # of the outer axis: bounds the memory and the time of the last sum
 NO_MEMORY = "a tensor came that has no memory of its own"
-WIDTH = 8  # numbers in a vector: `lanes.WIDTH`, which is not imported before it is needed
+WIDE_DEGREE = 16  # up to here powers in float64 are as good as exact in float32
+SHORT_DEGREE = 5  # up to here powers in float32 are good to a few units
+LONG_ROW = 16  # `tasks.LONG_ROW`, which is not imported before it is needed
 SERIAL_BELOW = 12_000  # elements at degree 3; below, starting a team costs more than it saves
 
 
@@ -89,47 +75,47 @@ class Plan:
     def __init__(self, basis: Basis, sizes: Sizes, dtype: torch.dtype) -> None:
         blocks = _blocks(sizes)
         self._basis, self._by_powers, self._tasks = basis, basis.by_powers, blocks[-1]
-        work = sizes[0] * sizes[1] * sizes[2] * sizes[3] * (1 if basis.by_powers else basis.degree)
+        self._form = form_of(basis, dtype)
+        work = sizes[0] * sizes[1] * sizes[2] * sizes[3] * (1 if self._form != "nodes" else basis.degree)
         self._serial = work < SERIAL_BELOW or self._tasks == 1
-        sums = 8 if basis.by_powers else len(basis.table)
-        self._rows, self._numbers = sizes[0] * sizes[2], sums + 1
+        self._rows, self._by_columns = sizes[0] * sizes[2], sizes[3] < LONG_ROW
+        self._matrix = _matrix(basis) if self._by_powers else torch.from_numpy(_sums(basis, self._form))
+        sums = 8 if self._by_powers else len(self._matrix)
         alone = basis.by_powers and blocks[3] * blocks[5] == 1  # then a task writes the result itself
         self._partial_length = 0 if alone else sizes[0] * blocks[3] * blocks[5] * sizes[2] * sums
-        self._matrix = _matrix(basis) if basis.by_powers else torch.from_numpy(numpy.ascontiguousarray(basis.table))
-        self._slope_matrix = _matrix(basis.derivative()) if basis.by_powers else torch.empty(0, device="cpu")
-        self._constants = _constants(basis, dtype)
-        choices = _choices(basis, dtype) if basis.by_powers else (basis.has_tails,)
-        self._kind = (dtype == torch.float64, *choices)
-        self._blank = array("q", [0]) * LENGTH
-        self._blank[TASKS : INNER_BLOCKS + 1] = array("q", (self._tasks, *sizes, *blocks[:6]))
-        self._blank[MATRIX], self._blank[CONSTANTS] = self._matrix.data_ptr(), self._constants.data_ptr()
-        self._blank[DEGREE] = basis.degree
+        self._slope_matrix = _matrix(basis.derivative()) if basis.by_powers else _place(basis)
+        self._constants = _constants(basis, dtype, self._form)
+        self._kind = (self._form, dtype == torch.float64, *_choices(basis, dtype, self._form))
+        self._blank = array("q", [0]) * b.LENGTH
+        self._blank[b.TASKS : b.INNER_BLOCKS + 1] = array("q", (self._tasks, *sizes, *blocks[:6]))
+        self._blank[b.MATRIX], self._blank[b.CONSTANTS] = self._matrix.data_ptr(), self._constants.data_ptr()
+        self._blank[b.DEGREE], self._blank[b.SUMS] = basis.degree, sums
+        self._blank[b.SLOPES] = self._slope_matrix.data_ptr()
 
     def evaluate(self, x: torch.Tensor, values: torch.Tensor, out: torch.Tensor) -> None:
         """The activation of x into `out`."""
-        table = values if self._by_powers else self._table(values, self._basis)
         block, threads = self._block()
-        block[X], block[OUT], block[TABLE] = x.data_ptr(), out.data_ptr(), table.data_ptr()
-        if not (block[X] and block[OUT] and block[TABLE]):
+        table = values if self._by_powers else self._table(values, self._basis, block)
+        block[b.X], block[b.OUT], block[b.TABLE] = x.data_ptr(), out.data_ptr(), table.data_ptr()
+        if not (block[b.X] and block[b.OUT] and block[b.TABLE]):
             raise NoMemoryError(NO_MEMORY)
         self._forward.run(block.buffer_info()[0], threads)
 
     def gradients(self, x: torch.Tensor, grad: torch.Tensor, values: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
         """The gradient of x into `out`; returns that of the values."""
         result = torch.empty_like(values)
-        table = values if self._by_powers else self._table(values, self._basis.derivative())
-        slopes = self._slope_matrix if self._by_powers else table
         block, threads = self._block()
-        block[X], block[GRAD], block[OUT] = x.data_ptr(), grad.data_ptr(), out.data_ptr()
-        block[TABLE], block[SLOPES], block[RESULT] = table.data_ptr(), slopes.data_ptr(), result.data_ptr()
-        if not (block[X] and block[GRAD] and block[OUT] and block[TABLE] and block[RESULT]):
+        table = values if self._by_powers else self._table(values, self._basis.derivative(), block)
+        block[b.X], block[b.GRAD], block[b.OUT] = x.data_ptr(), grad.data_ptr(), out.data_ptr()
+        block[b.TABLE], block[b.RESULT] = table.data_ptr(), result.data_ptr()
+        if not (block[b.X] and block[b.GRAD] and block[b.OUT] and block[b.TABLE] and block[b.RESULT]):
             raise NoMemoryError(NO_MEMORY)
         address, _ = block.buffer_info()
         if not self._partial_length:
             self._backward.run(address, threads)
             return result
         partial = torch.empty(self._partial_length, dtype=torch.float64, device="cpu")
-        block[PARTIAL] = partial.data_ptr()
+        block[b.PARTIAL] = partial.data_ptr()
         self._backward.run(address, threads)
         self._finish.run(address, 1)
         return result
@@ -140,16 +126,18 @@ class Plan:
         if not self._by_powers:
             _ = self._tables
 
-    def _table(self, values: torch.Tensor, basis: Basis) -> torch.Tensor:
-        """The table of every channel above degree 3, in the type of the values: (replica, channel, number)."""
-        matrix = _padded_matrix(basis)
-        table = torch.empty(self._rows * self._numbers, dtype=values.dtype, device="cpu")
-        block = array("q", [0]) * LENGTH
-        block[X], block[OUT], block[MATRIX] = values.data_ptr(), table.data_ptr(), matrix.data_ptr()
-        if not block[X]:
+    def _table(self, values: torch.Tensor, basis: Basis, block: array[int]) -> torch.Tensor:
+        """The table of every channel, (replica, channel, number), or the values, where tasks make tables themselves."""
+        matrix, numbers = _padded_matrix(basis, self._form)
+        block[b.VALUES], block[b.TABLE_MATRIX], block[b.NUMBERS] = values.data_ptr(), matrix.data_ptr(), numbers
+        block[b.KEPT] = self._form == "nodes" and basis.order == 0 and basis.parameters == "values"
+        if not block[b.VALUES]:
             raise NoMemoryError(NO_MEMORY)
-        block[CHANNELS], block[DEGREE] = self._rows, basis.degree
-        block[INNER] = basis.order == 0 and basis.parameters == "values"
+        if self._by_columns:
+            return values
+        kind = torch.float64 if self._form == "wide" else values.dtype
+        table = torch.empty(self._rows * numbers, dtype=kind, device="cpu")
+        block[b.TABLE] = table.data_ptr()
         self._tables.run(block.buffer_info()[0], 1)
         return table
 
@@ -157,7 +145,7 @@ class Plan:
         """A block of integers for one call, its counters behind it; and the threads that pay."""
         threads = 1 if self._serial else min(torch.get_num_threads(), self._tasks)
         block = self._blank + array("q", [0]) * (threads + 1)
-        block[COUNTERS], block[PARTS] = block.buffer_info()[0] + LENGTH * block.itemsize, threads
+        block[b.COUNTERS], block[b.PARTS] = block.buffer_info()[0] + b.LENGTH * block.itemsize, threads
         return block, threads
 
     @cached_property
@@ -191,10 +179,23 @@ def _blocks(sizes: Sizes) -> tuple[int, int, int, int, int, int, int]:
     return outer_block, channel_block, inner_block, *counts, replicas * counts[0] * counts[1] * counts[2]
 
 
-def _choices(basis: Basis, dtype: torch.dtype) -> tuple[bool, bool, bool, bool]:
-    """What the power form can leave out: see `cubic.programs`."""
-    row = TAIL_ROWS[basis.tails]
-    joined = not basis.has_tails or (row.joined and basis.order == 0 and basis.ends_are_exact(_numpy_type(dtype)))
+def form_of(basis: Basis, dtype: torch.dtype) -> str:
+    """How a polynomial is evaluated: see cubic.py, wide_formula.py and barycentric_formula.py."""
+    if basis.by_powers:
+        return "cubic"
+    if basis.degree > WIDE_DEGREE or dtype != torch.float32:
+        return "nodes"
+    is_short = basis.degree <= SHORT_DEGREE and basis.interval == (-1.0, 1.0)
+    return "short" if is_short and basis.has_tails and basis.order == 0 else "wide"
+
+
+def _choices(basis: Basis, dtype: torch.dtype, form: str) -> tuple[bool, bool, bool, bool]:
+    """What a form can leave out: see `cubic.programs`."""
+    row, kind = TAIL_ROWS[basis.tails], _numpy_type(dtype)
+    if form == "nodes":
+        return False, basis.has_tails, False, False
+    exact = basis.ends_are_exact(kind) if form == "cubic" else all(float(kind(end)) == end for end in basis.interval)
+    joined = not basis.has_tails or (row.joined and basis.order == 0 and exact)
     return basis.interval == (-1.0, 1.0), basis.has_tails, joined, joined and row.smooth
 
 
@@ -208,19 +209,51 @@ def _matrix(basis: Basis) -> torch.Tensor:
     return torch.from_numpy(rows)
 
 
+def _sums(basis: Basis, form: str) -> Any:
+    """The matrix above degree 3 from parameters to what running sums belong to."""
+    if form == "nodes":
+        return numpy.ascontiguousarray(basis.table)
+    return numpy.vstack([basis.paired_powers, basis.pieces[basis.degree + 1 :]])
+
+
+def _numbers(basis: Basis, form: str) -> Any:
+    """The matrix above degree 3 from parameters to the table of a channel."""
+    if form == "nodes":
+        return basis.table
+    lines = basis.pieces[basis.degree + 1 :] if basis.has_tails else numpy.zeros((4, basis.degree + 1))
+    return numpy.vstack([basis.paired_powers, lines, basis.pieces[: basis.degree + 1]])
+
+
 @lru_cache(maxsize=256)
-def _constants(basis: Basis, dtype: torch.dtype) -> torch.Tensor:
+def _constants(basis: Basis, dtype: torch.dtype, form: str) -> torch.Tensor:
     kind = _numpy_type(dtype)
-    return torch.from_numpy(numpy.array(basis.fused_constants(kind), kind))
+    if form in ("cubic", "nodes"):
+        return torch.from_numpy(numpy.array(basis.fused_constants(kind), kind))
+    k, degree = basis.constants(kind), basis.degree
+    places = k.high[: degree // 2 + 1] if basis.interval == (-1.0, 1.0) else k.high
+    places = places if basis.is_exact_at_nodes else (math.nan,)
+    beside = (numpy.nextafter(kind(k.right), -kind(math.inf)), numpy.nextafter(kind(k.left), kind(math.inf)))
+    numbers = (k.left, k.right, *beside, k.largest, len(places), *k.high, *places)
+    return torch.from_numpy(numpy.array(numbers, kind))
+
+
+def _place(basis: Basis) -> torch.Tensor:
+    """The ends, the factor that brings them to -1 and 1, and where powers without lines stop; float64."""
+    a, c = basis.interval
+    return torch.tensor([a, c, 1 / (c - a), 10.0 ** (240 / basis.degree)], dtype=torch.float64, device="cpu")
 
 
 @lru_cache(maxsize=256)
-def _padded_matrix(basis: Basis) -> torch.Tensor:
-    """The matrix from parameters to the table above degree 3, transposed; its rows are filled up to whole vectors."""
-    numbers, terms = basis.table.shape
-    rows = numpy.zeros((terms, -(-numbers // WIDTH) * WIDTH))
-    rows[:, :numbers] = basis.table.T
-    return torch.from_numpy(rows)
+def _padded_matrix(basis: Basis, form: str) -> tuple[torch.Tensor, int]:
+    """The matrix from parameters to the table above degree 3, transposed; its rows are filled up to whole vectors.
+
+    And how many numbers a table has: in the barycentric form the power of two that all are divided by comes last.
+    """
+    matrix = _numbers(basis, form)
+    numbers, terms = matrix.shape
+    rows = numpy.zeros((terms, -(-numbers // 8) * 8))
+    rows[:, :numbers] = matrix.T
+    return torch.from_numpy(rows), numbers + (form != "wide")
 
 
 def _numpy_type(dtype: torch.dtype) -> type:

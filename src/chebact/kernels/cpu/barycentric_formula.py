@@ -10,11 +10,11 @@ that heights and weights were divided by, so that nothing overflows on the way (
 from __future__ import annotations
 
 from chebact.kernels.cpu.lanes import (
-    WIDTH,
     anywhere,
     choose,
     differs,
     either,
+    fill,
     fma,
     less,
     load,
@@ -22,8 +22,8 @@ from chebact.kernels.cpu.lanes import (
     magnitude,
     rolled,
     same,
-    splat,
     store,
+    width_of,
 )
 from chebact.kernels.cpu.tasks import jit
 
@@ -42,7 +42,7 @@ def held(v, left, right):
 @jit
 def numbers_of(terms, lined):
     """How many numbers of a channel's table are multiplied by something at an element; the power of two follows."""
-    return terms + (LINES if lined else terms)
+    return terms + (terms if lined is None else LINES)
 
 
 @jit
@@ -64,24 +64,26 @@ def with_lines(p, v, left, right, largest, lines):
 
 
 @jit
-def four_splat(t, i):
-    """Four numbers from t[i] on, each in every lane."""
-    return splat(load_one(t, i)), splat(load_one(t, i + 1)), splat(load_one(t, i + 2)), splat(load_one(t, i + 3))
+def number(rows, at, k, step):
+    """The k-th number of a channel's table in every lane; with a `step`, of as many channels as there are lanes."""
+    if step is None:
+        return fill(rows, load_one(rows, at + k))
+    return load(rows, at + k * step)
 
 
 @jit
-def four_columns(t, i, step):
-    """Four vectors, `step` apart."""
-    return load(t, i), load(t, i + step), load(t, i + 2 * step), load(t, i + 3 * step)
+def constant(constants, k):
+    """A constant in every lane."""
+    return fill(constants, load_one(constants, k))
 
 
 @jit
 def quotient(c, constants, j, terms, tiny):
     """w_j / (c - x_j), where a difference near zero counts as tiny; and whether c is the node, rounded to its type."""
-    high = splat(load_one(constants, HEADER + j))
-    difference = (c - high) - splat(load_one(constants, HEADER + terms + j))
+    high = constant(constants, HEADER + j)
+    difference = (c - high) - constant(constants, HEADER + terms + j)
     difference = choose(less(magnitude(difference), tiny), tiny, difference)
-    return splat(load_one(constants, HEADER + 2 * terms + j)) / difference, same(c, high)
+    return constant(constants, HEADER + 2 * terms + j) / difference, same(c, high)
 
 
 @jit
@@ -94,13 +96,17 @@ def compensated(total, term):
 @jit
 def is_outside(v, c, left, right, lined):
     """Whether v, which is c when held to the interval, is outside; with lines the ends are."""
-    return either(differs(c, v), either(same(c, left), same(c, right))) if lined else differs(c, v)
+    if lined is None:
+        return differs(c, v)
+    return either(differs(c, v), either(same(c, left), same(c, right)))
 
 
 @jit
 def growth_of(v, constants, terms, one):
     """How T_0 ... T_degree grow outside the interval: by what at first, with which sign, and up to what bound."""
-    middle_high, middle_low, half, most = four_splat(constants, HEADER + 3 * terms)
+    first = HEADER + 3 * terms
+    middle_high, middle_low = constant(constants, first), constant(constants, first + 1)
+    half, most = constant(constants, first + 2), constant(constants, first + 3)
     t = ((v - middle_high) - middle_low) / half
     size = magnitude(t)
     size = bounded(choose(less(size, one), one, size), most)
@@ -115,12 +121,12 @@ def next_of(size, difference, rate, most):
 
 
 @jit
-def series_of(v, constants, rows, at, step, by_rows, terms, one):
+def series_of(v, constants, rows, at, first, step, terms, one):
     """The sum of the weights times T_0 ... T_degree at v, outside the interval."""
     rate, turn, most = growth_of(v, constants, terms, one)
     size, difference, sign, total = one, rate, one, one - one
     for k in range(terms):
-        weight = splat(load_one(rows, at + k)) if by_rows else load(rows, at + k * step)
+        weight = number(rows, at, first + k, step)
         total = fma(weight, size * sign, total)
         size, difference = next_of(size, difference, rate, most)
         sign = sign * turn
@@ -133,7 +139,7 @@ def series_sums(v, g, constants, acc, first, terms, one):
     rate, turn, most = growth_of(v, constants, terms, one)
     size, difference, sign = one, rate, g
     for k in range(terms):
-        place = first + k * WIDTH
+        place = first + k * width_of(acc)
         store(acc, place, fma(size, sign, load(acc, place)))
         size, difference = next_of(size, difference, rate, most)
         sign = sign * turn
@@ -142,27 +148,27 @@ def series_sums(v, g, constants, acc, first, terms, one):
 @jit
 def line_sums(v, g, left, right, acc, first):
     """Add the shares of either line's height and slope to the sums from acc[first] on."""
-    zero = left - left
+    zero, step = left - left, width_of(acc)
     on_left, on_right = less(left, v), less(v, right)
     store(acc, first, load(acc, first) + choose(on_left, zero, g))
-    store(acc, first + WIDTH, fma(choose(on_left, zero, v - left), g, load(acc, first + WIDTH)))
-    store(acc, first + 2 * WIDTH, load(acc, first + 2 * WIDTH) + choose(on_right, zero, g))
-    store(acc, first + 3 * WIDTH, fma(choose(on_right, zero, v - right), g, load(acc, first + 3 * WIDTH)))
+    store(acc, first + step, fma(choose(on_left, zero, v - left), g, load(acc, first + step)))
+    store(acc, first + 2 * step, load(acc, first + 2 * step) + choose(on_right, zero, g))
+    store(acc, first + 3 * step, fma(choose(on_right, zero, v - right), g, load(acc, first + 3 * step)))
 
 
 @jit
-def beyond(p, v, c, form, rows, at, step, by_rows):
+def beyond(p, v, c, form, rows, at, step):
     """p, times the power of two, between the ends; outside, where c is not v, the straight lines or the series."""
     constants, (left, right, tiny, largest, _), terms, lined = form
     last = numbers_of(terms, lined)
-    factor = splat(load_one(rows, at + last)) if by_rows else load(rows, at + last * step)
-    at = at + terms if by_rows else at + terms * step
-    if lined:
-        lines = four_splat(rows, at) if by_rows else four_columns(rows, at, step)
+    factor = number(rows, at, last, step)
+    if lined is not None:
+        lines = (number(rows, at, terms, step), number(rows, at, terms + 1, step), number(rows, at, terms + 2, step),
+                 number(rows, at, terms + 3, step))  # fmt: skip
         return with_lines(p * factor, v, left, right, largest, lines)
     outside = differs(c, v)
     if anywhere(outside):
-        p = choose(outside, series_of(v, constants, rows, at, step, by_rows, terms, tiny / tiny), p)
+        p = choose(outside, series_of(v, constants, rows, at, terms, step, terms, tiny / tiny), p)
     return p * factor
 
 
@@ -176,7 +182,7 @@ def with_node(sums, q, y):
 
 
 @jit
-def values_of(v, w, form, rows, at, step, by_rows):
+def values_of(v, w, form, rows, at, step):
     """The pieces at v and at w, of the same channels.
 
     Each addition waits for the one before it. Two sums side by side wait for each other no longer than for themselves.
@@ -188,7 +194,7 @@ def values_of(v, w, form, rows, at, step, by_rows):
     height_c, height_d = zero / zero, zero / zero  # NaN: no node yet
     for j in range(terms):
         rolled()
-        y = splat(load_one(rows, at + j)) if by_rows else load(rows, at + j * step)
+        y = number(rows, at, j, step)
         q, is_c = quotient(c, constants, j, terms, tiny)
         r, is_d = quotient(d, constants, j, terms, tiny)
         at_c, at_d = with_node(at_c, q, y), with_node(at_d, r, y)
@@ -196,36 +202,35 @@ def values_of(v, w, form, rows, at, step, by_rows):
     height_c, height_d = height_c * exact, height_d * exact
     p = choose(same(height_c, height_c), height_c, at_c[0] / at_c[2])
     s = choose(same(height_d, height_d), height_d, at_d[0] / at_d[2])
-    return beyond(p, v, c, form, rows, at, step, by_rows), beyond(s, w, d, form, rows, at, step, by_rows)
+    return beyond(p, v, c, form, rows, at, step), beyond(s, w, d, form, rows, at, step)
 
 
 @jit
-def slopes_and_sums(v, w, g, h, form, rows, at, step, by_rows, quotients, acc):
+def slopes_and_sums(v, w, g, h, form, rows, at, step, quotients, acc):
     """The derivative at v times g and at w times h, as above; the shares of v and then those of w are added to acc.
 
     First in acc are the heights' shares, behind them those of the lines or of the series.
     """
     constants, (left, right, tiny, _, _), terms, lined = form
-    zero = tiny - tiny
-    one = tiny / tiny
+    zero, one, width = tiny - tiny, tiny / tiny, width_of(acc)
     c, d = held(v, left, right), held(w, left, right)
     at_c, at_d = (zero, zero, zero, zero), (zero, zero, zero, zero)
     for j in range(terms):
         rolled()
-        y = splat(load_one(rows, at + j)) if by_rows else load(rows, at + j * step)
+        y = number(rows, at, j, step)
         q, _ = quotient(c, constants, j, terms, tiny)
         r, _ = quotient(d, constants, j, terms, tiny)
         at_c, at_d = with_node(at_c, q, y), with_node(at_d, r, y)
-        store(quotients, 2 * j * WIDTH, q)
-        store(quotients, (2 * j + 1) * WIDTH, r)
+        store(quotients, 2 * j * width, q)
+        store(quotients, (2 * j + 1) * width, r)
     out_c, out_d = is_outside(v, c, left, right, lined), is_outside(w, d, left, right, lined)
     share_c, share_d = choose(out_c, zero, g), choose(out_d, zero, h)
     over_c, over_d = one / at_c[2], one / at_d[2]  # the basis functions first: a small g by a large sum loses digits
     for j in range(terms):
-        total = fma(load(quotients, 2 * j * WIDTH) * over_c, share_c, load(acc, j * WIDTH))
-        store(acc, j * WIDTH, fma(load(quotients, (2 * j + 1) * WIDTH) * over_d, share_d, total))
-    first = terms * WIDTH
-    if lined:
+        total = fma(load(quotients, 2 * j * width) * over_c, share_c, load(acc, j * width))
+        store(acc, j * width, fma(load(quotients, (2 * j + 1) * width) * over_d, share_d, total))
+    first = terms * width
+    if lined is not None:
         line_sums(v, g, left, right, acc, first)
         line_sums(w, h, left, right, acc, first)
     else:
@@ -233,5 +238,5 @@ def slopes_and_sums(v, w, g, h, form, rows, at, step, by_rows, quotients, acc):
             series_sums(v, choose(out_c, g, zero), constants, acc, first, terms, one)
         if anywhere(out_d):
             series_sums(w, choose(out_d, h, zero), constants, acc, first, terms, one)
-    p = beyond(at_c[0] / at_c[2], v, c, form, rows, at, step, by_rows)
-    return g * p, h * beyond(at_d[0] / at_d[2], w, d, form, rows, at, step, by_rows)
+    p = beyond(at_c[0] / at_c[2], v, c, form, rows, at, step)
+    return g * p, h * beyond(at_d[0] / at_d[2], w, d, form, rows, at, step)

@@ -11,6 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from chebact.kernels.cpu.registers import native_lanes
 from chebact.kernels.cpu.threads import Program
 
 LONG = 0.5  # seconds: reading from disk takes less, once Numba itself is ready
@@ -20,30 +21,34 @@ _log = logging.getLogger("chebact")
 _said: set[str] = set()
 
 
-@lru_cache(maxsize=64)
-def program(step: str, double: bool, *choices: bool) -> Program:
+@lru_cache(maxsize=256)
+def program(step: str, form: str, double: bool, *choices: bool) -> Program:
     """The machine code of one step of one kind of call, for float64 or float32.
 
-    Four choices are those of `cubic.programs`, one is that of `barycentric.programs`.
+    The form is that of `form_of`; the four choices are those of `cubic.programs`, and tables and the last sums know
+    none of them but whether there are lines.
     """
+    if step in ("tables", "finish") and any(choices[:1] + choices[2:]):
+        return program(step, form, double, False, choices[1], False, False)
     from numba import types
 
     with _announced(f"{step}, {'float64' if double else 'float32'}"):
-        kind = f"{step}_{'double' if double else 'single'}_{''.join('ny'[choice] for choice in choices)}"
-        return Program(compile_kept(_function(step, double, choices), types.void(types.int64), kind))
+        lanes = native_lanes() // (2 if double else 1)
+        kind = f"{step}_{form}_{'double' if double else 'single'}{lanes}_{''.join('ny'[choice] for choice in choices)}"
+        return Program(compile_kept(_function(step, form, double, lanes, choices), types.void(types.int64), kind))
 
 
-def _function(step: str, double: bool, choices: tuple[bool, ...]) -> Any:
+def _function(step: str, form: str, double: bool, lanes: int, choices: tuple[bool, ...]) -> Any:
     from numba import float32, float64
 
     dtype = float64 if double else float32
-    if len(choices) > 1:
+    if form == "cubic":
         from chebact.kernels.cpu.cubic import programs as power_programs
 
-        return power_programs(dtype, _edition(), *choices)[step]
-    from chebact.kernels.cpu.barycentric import programs as barycentric_programs
+        return power_programs(dtype, lanes, _edition(), *choices)[step]
+    from chebact.kernels.cpu.above_cubic import programs
 
-    return barycentric_programs(dtype, _edition(), *choices)[step]
+    return programs(dtype, lanes, _edition(), form, *choices)[step]
 
 
 @contextmanager

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from chebact.kernels.cpu.cubic_formula import add, inside, is_level, position, slope, value
-from chebact.kernels.cpu.lanes import WIDTH, anywhere, either, load, load_one, rolled, splat, store
+from chebact.kernels.cpu.lanes import anywhere, either, fill, load, load_one, moved, rolled, store, width_of
 from chebact.kernels.cpu.tables import (
     TABLE_LENGTH,
     add_eight,
     add_lanes,
     add_numbers,
-    channels_at,
     keep_sums,
     keep_ten,
     kept_sums,
@@ -19,9 +18,8 @@ from chebact.kernels.cpu.tables import (
     ten_lanes,
     ten_of,
 )  # fmt: skip
-from chebact.kernels.cpu.tasks import RUN, jit
+from chebact.kernels.cpu.tasks import NEAR, RUN, jit
 
-NEAR = 256  # elements of the few rows that are worked on side by side, so that memory is still read in its order
 SUMS = 8  # four power sums, and the height's and the slope's share of either line
 
 
@@ -34,12 +32,12 @@ def constants(k):
 
 
 @jit
-def spread_constants(ends, place, between):
-    """The constants in every lane."""
+def spread_constants(x, ends, place, between):
+    """The constants in every lane of vectors such as x points to."""
     return (
-        (splat(ends[0]), splat(ends[1])),
-        (splat(place[0]), splat(place[1]), splat(place[2])),
-        (splat(between[0]), splat(between[1]), splat(between[2]), splat(between[3])),
+        (fill(x, ends[0]), fill(x, ends[1])),
+        (fill(x, place[0]), fill(x, place[1]), fill(x, place[2])),
+        (fill(x, between[0]), fill(x, between[1]), fill(x, between[2]), fill(x, between[3])),
     )
 
 
@@ -47,18 +45,18 @@ def spread_constants(ends, place, between):
 def forward_row(x, out, start, stop, tables, own, k, plain, tailed):
     """One channel's row from start to stop; its table is at tables[own]."""
     ends, place, between, most = constants(k)
-    lane_ends, lane_place, lane_between = spread_constants(ends, place, between)
-    lane_most = splat(most)
+    lane_ends, lane_place, lane_between = spread_constants(x, ends, place, between)
+    lane_most = fill(x, most)
     table = ten_of(tables, own)
-    t = spread(table)
-    whole = start + (stop - start) // WIDTH * WIDTH
+    t = spread(x, table)
+    whole = start + (stop - start) // width_of(x) * width_of(x)
     if is_level(table[5]) or is_level(table[7]):
-        for i in range(start, whole, WIDTH):
+        for i in range(start, whole, width_of(x)):
             rolled()
             v = load(x, i)
             store(out, i, value(v, t, lane_between, lane_ends, lane_place, plain, tailed, lane_most, True))
     else:
-        for i in range(start, whole, WIDTH):
+        for i in range(start, whole, width_of(x)):
             rolled()
             v = load(x, i)
             store(out, i, value(v, t, lane_between, lane_ends, lane_place, plain, tailed, lane_most, None))
@@ -73,14 +71,14 @@ def forward_columns(
 ):
     """Neighbouring channels side by side, as many rows at a time as stay in the nearest cache."""
     ends, place, between, most = constants(k)
-    lane_ends, lane_place, lane_between = spread_constants(ends, place, between)
-    lane_most = splat(most)
-    whole = length // WIDTH * WIDTH
-    near = max(4, NEAR // length)
-    for at in range(0, whole, WIDTH):
-        keep_ten(kept, at * 10, ten_lanes(parameters, channels_at(at, repeat), matrix, terms, zero))
+    lane_ends, lane_place, lane_between = spread_constants(x, ends, place, between)
+    lane_most = fill(x, most)
+    whole = length // width_of(x) * width_of(x)
+    near, room = max(4, NEAR // length), moved(kept, length * 10)
+    for at in range(0, whole, width_of(x)):
+        keep_ten(kept, at * 10, ten_lanes(room, parameters, at, repeat, matrix, terms, zero))
     for begin in range(0, rows, near):
-        for at in range(0, whole, WIDTH):
+        for at in range(0, whole, width_of(x)):
             t, stop = kept_ten(kept, at * 10), min(begin + near, rows)
             if anywhere(either(is_level(t[5]), is_level(t[7]))):
                 for row in range(begin, stop):
@@ -106,14 +104,14 @@ def forward_columns(
 def backward_row(x, g, out, start, stop, tables, own, acc, at, k, plain, tailed, joined, smooth, zero):
     """One channel's row from start to stop; its table is at tables[own], its sums are vectors kept at acc[at]."""
     ends, place, _, most = constants(k)
-    lane_ends, lane_place, _ = spread_constants(ends, place, (zero, zero, zero, zero))
-    lane_most = splat(most)
+    lane_ends, lane_place, _ = spread_constants(x, ends, place, (zero, zero, zero, zero))
+    lane_most = fill(x, most)
     table = ten_of(tables, own)
-    d = spread(table)
-    none = splat(zero)
+    d = spread(x, table)
+    none = fill(x, zero)
     a = kept_sums(acc, at, none, joined)
-    whole = start + (stop - start) // WIDTH * WIDTH
-    for i in range(start, whole, WIDTH):
+    whole = start + (stop - start) // width_of(x) * width_of(x)
+    for i in range(start, whole, width_of(x)):
         rolled()
         v, h = load(x, i), load(g, i)
         c = inside(v, lane_ends)
@@ -129,7 +127,7 @@ def backward_row(x, g, out, start, stop, tables, own, acc, at, k, plain, tailed,
             s = position(e, place, plain, tailed, most)
             store(out, i, f * slope(w, s, table, ends, smooth))
             b = add(b, w, e, s, f, zero, ends, joined)
-        add_eight(acc, at, WIDTH, b)
+        add_eight(acc, at, width_of(x), b)
 
 
 @jit
@@ -139,19 +137,19 @@ def backward_columns(
 ):  # fmt: skip
     """Eight neighbouring positions at a time; a `result` takes the gradients at once, else `sums` grow."""
     ends, place, _, most = constants(k)
-    lane_ends, lane_place, _ = spread_constants(ends, place, (zero, zero, zero, zero))
-    lane_most = splat(most)
-    none = splat(zero)
+    lane_ends, lane_place, _ = spread_constants(x, ends, place, (zero, zero, zero, zero))
+    lane_most = fill(x, most)
+    none = fill(x, zero)
     nothing = (none, none, none, none, none, none, none, none)
-    whole = length // WIDTH * WIDTH
-    near = min(RUN, max(4, NEAR // length))
-    for at in range(0, whole, WIDTH):
-        keep_ten(kept, at * 10, ten_lanes(parameters, channels_at(at, repeat), slopes, terms, zero))
+    whole = length // width_of(x) * width_of(x)
+    near, room = min(RUN, max(4, NEAR // length)), moved(acc, length * SUMS)
+    for at in range(0, whole, width_of(x)):
+        keep_ten(kept, at * 10, ten_lanes(room, parameters, at, repeat, slopes, terms, zero))
         keep_sums(acc, at * SUMS, nothing, joined)
     summed = 0
     for begin in range(0, rows, near):
         stop = min(begin + near, rows)
-        for at in range(0, whole, WIDTH):
+        for at in range(0, whole, width_of(x)):
             d, a = kept_ten(kept, at * 10), kept_sums(acc, at * SUMS, none, joined)
             for row in range(begin, stop):
                 i = start + row * step + at
@@ -164,12 +162,12 @@ def backward_columns(
             keep_sums(acc, at * SUMS, a, joined)
         summed += stop - begin
         if sums.size and (summed + near > RUN or stop == rows):
-            for at in range(0, whole, WIDTH):
-                add_lanes(sums, channels_at(at, repeat), kept_sums(acc, at * SUMS, none, joined))
+            for at in range(0, whole, width_of(x)):
+                add_lanes(sums, at, repeat, kept_sums(acc, at * SUMS, none, joined))
                 keep_sums(acc, at * SUMS, nothing, joined)
             summed = 0
     if not sums.size:
-        for at in range(0, whole, WIDTH):
+        for at in range(0, whole, width_of(x)):
             lanes_to_parameters(result, kept_sums(acc, at * SUMS, none, joined), matrix, at, terms)
     for at in range(whole, length):
         s = ten_of(tables, at // repeat * TABLE_LENGTH)

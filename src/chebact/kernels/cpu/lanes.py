@@ -86,6 +86,12 @@ def wide_pointer(typingctx: Any, address: Any, dtype: Any, width: Any) -> Any:
 
 
 @intrinsic
+def alike(typingctx: Any, address: Any, dtype: Any, start: Any) -> Any:
+    """The integer `address` as a pointer to `dtype`, whose vectors have as many lanes as those at `start`."""
+    return WidePointer(dtype.dtype, _vector_at(start).width)(types.int64, dtype, start), _as_pointer
+
+
+@intrinsic
 def moved(typingctx: Any, start: Any, index: Any) -> Any:
     """The pointer to `start[index]`."""
     return start(start, types.int64), lambda context, builder, signature, args: builder.gep(args[0], [args[1]])
@@ -154,17 +160,6 @@ def load_one(typingctx: Any, start: Any, index: Any) -> Any:
 
 
 @intrinsic
-def splat(typingctx: Any, number: Any) -> Any:
-    """One number in every lane."""
-    kind = Lanes(number)
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return in_every_lane(builder, args[0], WIDTH)
-
-    return kind(number), codegen
-
-
-@intrinsic
 def fill(typingctx: Any, start: Any, number: Any) -> Any:
     """One number in every lane of a vector such as `start` points to, rounded to its type."""
     kind = _vector_at(start)
@@ -176,17 +171,19 @@ def fill(typingctx: Any, start: Any, number: Any) -> Any:
 
 
 @intrinsic
-def pack(typingctx: Any, a: Any, b: Any, c: Any, d: Any, e: Any, f: Any, g: Any, h: Any) -> Any:
-    """Eight numbers as lanes."""
-    kind = Lanes(a)
+def like(typingctx: Any, vector: Any, number: Any) -> Any:
+    """One number in every lane of such a vector, rounded to its type."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        vector = ir.Constant(context.get_data_type(kind), ir.Undefined)
-        for index, number in enumerate(args):
-            vector = builder.insert_element(vector, number, ir.Constant(ir.IntType(32), index))
-        return vector
+        return in_every_lane(builder, context.cast(builder, args[1], number, vector.dtype), vector.width)
 
-    return kind(*[a] * WIDTH), codegen
+    return vector(vector, number), codegen
+
+
+@intrinsic
+def lanes_of(typingctx: Any, vector: Any) -> Any:
+    """How many lanes a vector has, a constant."""
+    return types.int64(vector), lambda context, builder, signature, args: ir.Constant(ir.IntType(64), vector.width)
 
 
 @intrinsic
@@ -209,6 +206,21 @@ def narrowed(typingctx: Any, vector: Any, like: Any) -> Any:
         return args[0] if vector == kind else builder.fptrunc(args[0], context.get_data_type(kind))
 
     return kind(vector, like), codegen
+
+
+@intrinsic
+def converted(typingctx: Any, start: Any, vector: Any) -> Any:
+    """The lanes in the type of the numbers that `start` points to."""
+    kind = Lanes(start.dtype, vector.width)
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        if vector == kind:
+            return args[1]
+        return (builder.fptrunc if vector.dtype == types.float64 else builder.fpext)(
+            args[1], context.get_data_type(kind)
+        )
+
+    return kind(start, vector), codegen
 
 
 @intrinsic

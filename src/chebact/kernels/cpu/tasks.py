@@ -24,9 +24,11 @@ from chebact.kernels.cpu.call_block import (
     PARTS,
     TASKS,
 )
-from chebact.kernels.cpu.lanes import WIDTH, load_one, next_ticket, splat, store
+from chebact.kernels.cpu.lanes import fill, load_one, next_ticket, store, width_of
 
 LONG_ROW = 16  # from this length on one channel's row fills the lanes; below it, neighbouring channels share them
+
+NEAR = 256  # elements of the few rows that are worked on side by side, so that memory is still read in its order
 
 RUN = 100  # terms that a lane adds up before the sum goes on in float64
 
@@ -82,9 +84,9 @@ def partial_start(block, replica, outer_start, inner_start):
 
 @jit
 def lane_sum(start, index):
-    """The sum of the eight numbers at `start[index]`, in float64 and in a fixed order."""
+    """The sum of the lanes at `start[index]`, in float64 and in a fixed order."""
     total = 0.0
-    for k in range(WIDTH):
+    for k in range(width_of(start)):
         total += numba.float64(load_one(start, index + k))
     return total
 
@@ -92,11 +94,19 @@ def lane_sum(start, index):
 @jit
 def clear(start, count, zero):
     """Put `count` zeros (a multiple of the width) at `start`."""
-    for index in range(0, count, WIDTH):
-        store(start, index, splat(zero))
+    for index in range(0, count, width_of(start)):
+        store(start, index, fill(start, zero))
 
 
 @jit
 def keep_alive(array):
     """Call this after the last use of a pointer into `array`: Numba frees an array after its last mention."""
     return array.size
+
+
+@jit
+def add_blocks(partial, blocks, count):
+    """Add the `count` sums of every block of tasks to those of the first, in the order of the blocks."""
+    for b in range(1, blocks):
+        for n in range(count):
+            store(partial, n, load_one(partial, n) + load_one(partial, b * count + n))

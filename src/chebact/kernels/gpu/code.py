@@ -1,10 +1,10 @@
 """The GPU kernels' code, in Triton: power coefficients up to degree 3, the barycentric form above.
 
-A tensor is seen as (replica, outer, column, inner) in the order of memory, and what a program works on as a tile of
-(row, column), where a row is a pair of an outer and an inner index: row = outer index * inner + inner index. `repeat`
-neighbouring columns belong to one channel. The tables (replica, number, channel) and the partial sums (replica, block
-of rows, number, column) have the channel or column last, so that neighbours in a tile are neighbours in memory.
-Elements that do not exist are loaded as zeros with a gradient of zero, and add nothing to a sum.
+A tensor is (replica, outer, column, inner) in memory order. A program processes a tile of (row, column), where a row is
+a pair of an outer and an inner index: row = outer index * inner + inner index. `repeat` adjacent columns belong to one
+channel. The tables (replica, number, channel) and the partial sums (replica, block of rows, number, column) have the
+channel or column last, so that adjacent elements of a tile are adjacent in memory. Elements outside the tensor are
+loaded as zeros with a gradient of zero, and add nothing to a sum.
 """
 
 from __future__ import annotations
@@ -12,25 +12,25 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-POWER_NUMBERS = tl.constexpr(10)  # numbers in a channel's table up to degree 3; above, see `numbers_of`
+POWER_NUMBERS = tl.constexpr(10)  # numbers in a channel's table up to degree 3; above, see `table_size`
 HEADER = tl.constexpr(5)  # constants before the nodes, above degree 3: the ends, the smallest difference, the largest
-# number, and 1 where the value at a node is the height itself, or NaN
+# number, and 1 if the result at a node is the learned value, or NaN
 
 
 @triton.jit
-def own_tile(row_blocks, column_blocks, COLUMNS: tl.constexpr):
+def find_tile(row_blocks, column_blocks, COLUMNS: tl.constexpr):
     """The replica, the block of rows and the columns, (1, COLUMNS) or one number, of this program."""
     program = tl.program_id(0)
-    column, rest = program % column_blocks * COLUMNS, program // column_blocks  # neighbours in memory run side by side
-    if COLUMNS > 1:  # one number is loaded once a thread, a tensor of one number once for each of its elements
+    column, rest = program % column_blocks * COLUMNS, program // column_blocks  # adjacent memory, adjacent programs
+    if COLUMNS > 1:  # a scalar is loaded once per thread, a tensor of one number once per element
         column += tl.arange(0, COLUMNS)[None, :]
     return (rest // row_blocks).to(tl.int64), rest % row_blocks, column
 
 
 @triton.jit
-def places(tile, rows, column, columns, inner, ROWS: tl.constexpr, WIDE: tl.constexpr):
-    """Where the rows of a tile lie within their replica, and which of them exist: two of (ROWS, COLUMNS)."""
-    if WIDE:  # a replica of 2^31 elements and more; elsewhere 32 bits will do, and divide much faster
+def offsets(tile, rows, column, columns, inner, ROWS: tl.constexpr, WIDE: tl.constexpr):
+    """The offsets of a tile within its replica, and which elements exist: two of (ROWS, COLUMNS)."""
+    if WIDE:  # a replica of 2^31 elements or more; 32-bit division is much faster otherwise
         tile = tile.to(tl.int64)
         column = column.to(tl.int64)
     row = tile * ROWS + tl.arange(0, ROWS)[:, None]
@@ -44,41 +44,41 @@ def entry(table, index, channels, exists):
 
 
 @triton.jit
-def held(v, left, right):
-    """v, held to the interval."""
+def clamp(v, left, right):
+    """v, clamped to the interval; NaN stays."""
     return tl.where(v > right, right, tl.where(v < left, left, v))
 
 
 @triton.jit
 def line(v, end, largest, table, index, channels, exists):
-    """The straight line from `end` on whose height and slope are the entries `index` and `index` + 1.
+    """The straight line from `end` whose value and slope are the entries `index` and `index` + 1.
 
-    A level one stays level at an infinite v, where zero times infinity would be NaN.
+    With slope zero it is constant even at an infinite v, where 0 * inf would be NaN.
     """
     slope = entry(table, index + 1, channels, exists)
-    far = tl.where(slope == 0, held(v, -largest, largest), v)
+    far = tl.where(slope == 0, clamp(v, -largest, largest), v)
     return tl.fma(slope, far - end, entry(table, index, channels, exists))
 
 
 @triton.jit
 def with_ends(p, v, left, right, on_left, on_right):
-    """p between the ends, what goes on outside, and NaN where v is."""
+    """p inside the interval, the lines outside, and NaN where v is NaN."""
     return tl.where(v > left, tl.where(v < right, p, on_right), tl.where(v <= left, on_left, v))
 
 
 @triton.jit
 def position(v, constants, TAILS: tl.constexpr, PLAIN: tl.constexpr):
-    """The variable u of the power form; `PLAIN` says that the interval is [-1, 1], where u is v itself.
+    """The variable u of the power form; `PLAIN` means that the interval is [-1, 1], where u is v.
 
-    Without tails an infinite u counts as the largest number.
+    Without tails an infinite u is clamped to the largest number.
     """
     c = v
     if TAILS:
-        c = held(v, tl.load(constants), tl.load(constants + 1))
+        c = clamp(v, tl.load(constants), tl.load(constants + 1))
     if not PLAIN:
         c = ((c - tl.load(constants + 2)) - tl.load(constants + 3)) * tl.load(constants + 4)
     if not TAILS:
-        c = held(c, -tl.load(constants + 9), tl.load(constants + 9))
+        c = clamp(c, -tl.load(constants + 9), tl.load(constants + 9))
     return c
 
 
@@ -87,13 +87,13 @@ def powers_forward(
     x, out, table, constants, rows, columns, inner, repeat, row_blocks, column_blocks,
     ROWS: tl.constexpr, COLUMNS: tl.constexpr, WIDE: tl.constexpr, TAILS: tl.constexpr, PLAIN: tl.constexpr,
 ):  # fmt: skip
-    """The activation by Horner's rule; at a node between the ends the height itself, entries 8 and 9."""
-    replica, row_block, column = own_tile(row_blocks, column_blocks, COLUMNS)
-    at, there = places(row_block, rows, column, columns, inner, ROWS, WIDE)
+    """The activation by Horner's rule; at an inner node the learned value, entries 8 and 9."""
+    replica, row_block, column = find_tile(row_blocks, column_blocks, COLUMNS)
+    at, exists_at = offsets(row_block, rows, column, columns, inner, ROWS, WIDE)
     start, channels, exists = replica * rows * columns, columns // repeat, column < columns
     x, out = x + start, out + start
     table += replica * POWER_NUMBERS * channels + column // repeat
-    v = tl.load(x + at, mask=there, other=0.0).to(constants.dtype.element_ty)
+    v = tl.load(x + at, mask=exists_at, other=0.0).to(constants.dtype.element_ty)
     u = position(v, constants, TAILS, PLAIN)
     p = tl.fma(u, entry(table, 3, channels, exists), entry(table, 2, channels, exists))
     p = tl.fma(u, p, entry(table, 1, channels, exists))
@@ -104,10 +104,10 @@ def powers_forward(
         left, right, largest = tl.load(constants), tl.load(constants + 1), tl.load(constants + 9)
         on_left = line(v, left, largest, table, 4, channels, exists)
         p = with_ends(p, v, left, right, on_left, line(v, right, largest, table, 6, channels, exists))
-    else:  # the end nodes are nodes like the others
+    else:  # the end nodes are like the inner nodes
         p = tl.where(v == tl.load(constants + 7), entry(table, 4, channels, exists), p)
         p = tl.where(v == tl.load(constants + 8), entry(table, 6, channels, exists), p)
-    tl.store(out + at, p, mask=there)
+    tl.store(out + at, p, mask=exists_at)
 
 
 @triton.jit
@@ -124,8 +124,8 @@ def powers_backward(
     x, grad, out, slopes, partial, constants, rows, columns, inner, repeat, row_blocks, column_blocks, steps,
     ROWS: tl.constexpr, COLUMNS: tl.constexpr, WIDE: tl.constexpr, TAILS: tl.constexpr, PLAIN: tl.constexpr,
 ):  # fmt: skip
-    """The gradient of x, and a column's sums over `steps` tiles: g u^0 ... g u^3, then either line's two shares."""
-    replica, row_block, column = own_tile(row_blocks, column_blocks, COLUMNS)
+    """The gradient of x, and the sums of a column over `steps` tiles: g u^0 ... g u^3, then two for each line."""
+    replica, row_block, column = find_tile(row_blocks, column_blocks, COLUMNS)
     start, channels, exists = replica * rows * columns, columns // repeat, column < columns
     x, grad, out = x + start, grad + start, out + start
     slopes += replica * POWER_NUMBERS * channels + column // repeat
@@ -135,9 +135,9 @@ def powers_backward(
     zero = tl.zeros((ROWS, COLUMNS), constants.dtype.element_ty)
     s0, s1, s2, s3, s4, s5, s6, s7 = zero, zero, zero, zero, zero, zero, zero, zero
     for step in range(steps):
-        at, there = places(row_block * steps + step, rows, column, columns, inner, ROWS, WIDE)
-        v = tl.load(x + at, mask=there, other=0.0).to(zero.dtype)
-        g = tl.load(grad + at, mask=there, other=0.0).to(zero.dtype)
+        at, exists_at = offsets(row_block * steps + step, rows, column, columns, inner, ROWS, WIDE)
+        v = tl.load(x + at, mask=exists_at, other=0.0).to(zero.dtype)
+        g = tl.load(grad + at, mask=exists_at, other=0.0).to(zero.dtype)
         u = position(v, constants, TAILS, PLAIN)
         p = tl.fma(u, tl.fma(u, d2, d1), d0)
         h = g
@@ -148,7 +148,7 @@ def powers_backward(
             s5 = tl.fma(tl.where(v > left, zero, v - left), g, s5)
             s6 += tl.where(v < right, zero, g)
             s7 = tl.fma(tl.where(v < right, zero, v - right), g, s7)
-        tl.store(out + at, g * p, mask=there)
+        tl.store(out + at, g * p, mask=exists_at)
         s0, s1, s2 = s0 + h, tl.fma(h, u, s1), tl.fma(h * u, u, s2)
         s3 = tl.fma(h * u * u, u, s3)
     partial += (replica * row_blocks + row_block) * (8 if TAILS else 4) * columns
@@ -164,8 +164,8 @@ def powers_backward(
 
 
 @triton.jit
-def divided(a, b):
-    """a / b, correctly rounded: Triton's own division of float32 errs by up to two units in the last place."""
+def divide(a, b):
+    """a / b, correctly rounded: Triton's division of float32 has an error of up to two units in the last place."""
     if b.dtype == tl.float32:
         return tl.div_rn(a, b)
     return a / b
@@ -173,19 +173,19 @@ def divided(a, b):
 
 @triton.jit
 def quotient(c, j, constants, terms):
-    """w_j / (c - x_j), where a difference next to zero counts as tiny; the node x_j is a high and a low part."""
+    """w_j / (c - x_j), where a difference near zero counts as tiny; the node x_j is a high and a low part."""
     tiny = tl.load(constants + 2)
     high, low = tl.load(constants + HEADER + j), tl.load(constants + HEADER + terms + j)
     difference = (c - high) - low
     difference = tl.where(tl.abs(difference) < tiny, tiny, difference)
-    return divided(tl.load(constants + HEADER + 2 * terms + j), difference), c == high
+    return divide(tl.load(constants + HEADER + 2 * terms + j), difference), c == high
 
 
 @triton.jit
-def numbers_of(terms, TAILS: tl.constexpr):
-    """How many numbers of a channel's table are multiplied by something: heights, then lines or weights of T_0 and on.
+def table_size(terms, TAILS: tl.constexpr):
+    """The size of a channel's table: the values, then the lines or the weights of T_0 ...
 
-    The power of two that heights and weights were divided by follows them.
+    The power of two by which they were divided follows and is not counted.
     """
     if TAILS:
         return terms + 4
@@ -193,37 +193,37 @@ def numbers_of(terms, TAILS: tl.constexpr):
 
 
 @triton.jit
-def bounded(v, most):
-    """v, or `most` where it is larger."""
+def clamp_above(v, most):
+    """The smaller of v and `most`; NaN stays."""
     return tl.where(v > most, most, v)
 
 
 @triton.jit
 def growth(v, constants, terms):
-    """How T_0 ... grow outside the interval: by what at first, with which sign, and up to what bound."""
-    place = constants + HEADER + 3 * terms
-    most = tl.load(place + 3)
-    t = divided((v - tl.load(place)) - tl.load(place + 1), tl.zeros_like(v) + tl.load(place + 2))
+    """The growth of T_0 ... outside the interval: the first difference, the sign and the upper bound."""
+    start = constants + HEADER + 3 * terms
+    most = tl.load(start + 3)
+    t = divide((v - tl.load(start)) - tl.load(start + 1), tl.zeros_like(v) + tl.load(start + 2))
     size = tl.abs(t)
-    size = bounded(tl.where(size < 1, 1.0, size), most)
+    size = clamp_above(tl.where(size < 1, 1.0, size), most)
     return size - 1, tl.where(t < 0, tl.zeros_like(v) - 1, tl.zeros_like(v) + 1), most
 
 
 @triton.jit
-def grown(size, difference, rate, most):
-    """|T_k+1| and its difference to the next one, by differences that keep their sign."""
-    size = bounded(size + difference, most)
-    return size, bounded(tl.fma(rate + rate, size, difference), most)
+def grow(size, difference, rate, most):
+    """|T_k+1| and its difference to the next one, from differences of one sign."""
+    size = clamp_above(size + difference, most)
+    return size, clamp_above(tl.fma(rate + rate, size, difference), most)
 
 
 @triton.jit
 def series(v, constants, table, channels, exists, terms):
-    """The sum of the weights behind the heights times T_0 ..., outside the interval."""
+    """The sum of the weights, which follow the values in the table, times T_0 ..., outside the interval."""
     rate, turn, most = growth(v, constants, terms)
     size, difference, sign, total = tl.zeros_like(v) + 1, rate, tl.zeros_like(v) + 1, tl.zeros_like(v)
     for k in range(terms):
         total = tl.fma(size * sign, entry(table, terms + k, channels, exists), total)
-        size, difference = grown(size, difference, rate, most)
+        size, difference = grow(size, difference, rate, most)
         sign = sign * turn
     return total
 
@@ -233,15 +233,15 @@ def barycentric_forward(
     x, out, table, constants, rows, columns, inner, repeat, row_blocks, column_blocks, terms,
     ROWS: tl.constexpr, COLUMNS: tl.constexpr, WIDE: tl.constexpr, TAILS: tl.constexpr,
 ):  # fmt: skip
-    """The activation by the second barycentric form; at a node the height itself."""
-    replica, row_block, column = own_tile(row_blocks, column_blocks, COLUMNS)
-    at, there = places(row_block, rows, column, columns, inner, ROWS, WIDE)
+    """The activation in the second barycentric form; at a node the learned value."""
+    replica, row_block, column = find_tile(row_blocks, column_blocks, COLUMNS)
+    at, exists_at = offsets(row_block, rows, column, columns, inner, ROWS, WIDE)
     start, channels, exists = replica * rows * columns, columns // repeat, column < columns
     x, out = x + start, out + start
-    table += replica * (numbers_of(terms, TAILS) + 1) * channels + column // repeat
-    v = tl.load(x + at, mask=there, other=0.0).to(constants.dtype.element_ty)
+    table += replica * (table_size(terms, TAILS) + 1) * channels + column // repeat
+    v = tl.load(x + at, mask=exists_at, other=0.0).to(constants.dtype.element_ty)
     left, right = tl.load(constants), tl.load(constants + 1)
-    c = held(v, left, right)
+    c = clamp(v, left, right)
     above, below, height = tl.zeros_like(v), tl.zeros_like(v), tl.zeros_like(v)
     found = v != v
     for j in range(terms):
@@ -249,10 +249,10 @@ def barycentric_forward(
         q, here = quotient(c, j, constants, terms)
         above, below = tl.fma(q, y, above), below + q
         height, found = tl.where(here, y, height), found | here
-    p, exact = divided(above, below), tl.load(constants + 4)
+    p, exact = divide(above, below), tl.load(constants + 4)
     p, factor = (
         tl.where(found, tl.where(exact == 1, height, p), p),
-        entry(table, numbers_of(terms, TAILS), channels, exists),
+        entry(table, table_size(terms, TAILS), channels, exists),
     )
     if TAILS:
         largest = tl.load(constants + 3)
@@ -261,7 +261,7 @@ def barycentric_forward(
         p = with_ends(p * factor, v, left, right, on_left, on_right)
     else:
         p = tl.where(v == c, p, series(v, constants, table, channels, exists, terms)) * factor
-    tl.store(out + at, p, mask=there)
+    tl.store(out + at, p, mask=exists_at)
 
 
 @triton.jit
@@ -269,36 +269,36 @@ def barycentric_backward(
     x, grad, out, slopes, partial, constants, rows, columns, inner, repeat, row_blocks, column_blocks, terms,
     ROWS: tl.constexpr, COLUMNS: tl.constexpr, WIDE: tl.constexpr, TAILS: tl.constexpr,
 ):  # fmt: skip
-    """The gradient of x, and a column's sums over the tile: g times each height's weight, then what goes on outside.
+    """The gradient of x, and the sums of a column over the tile: g times the weight of each value, then the outside.
 
-    Quotients are divided a second time rather than kept: a program has no room for degree + 1 tiles.
+    Quotients are computed twice: a program has no room for degree + 1 tiles.
     """
-    replica, row_block, column = own_tile(row_blocks, column_blocks, COLUMNS)
-    at, there = places(row_block, rows, column, columns, inner, ROWS, WIDE)
+    replica, row_block, column = find_tile(row_blocks, column_blocks, COLUMNS)
+    at, exists_at = offsets(row_block, rows, column, columns, inner, ROWS, WIDE)
     start, channels, exists = replica * rows * columns, columns // repeat, column < columns
     x, grad, out = x + start, grad + start, out + start
-    slopes += replica * (numbers_of(terms, TAILS) + 1) * channels + column // repeat
-    partial += (replica * row_blocks + row_block) * numbers_of(terms, TAILS) * columns
-    v = tl.load(x + at, mask=there, other=0.0).to(constants.dtype.element_ty)
-    g = tl.load(grad + at, mask=there, other=0.0).to(v.dtype)
+    slopes += replica * (table_size(terms, TAILS) + 1) * channels + column // repeat
+    partial += (replica * row_blocks + row_block) * table_size(terms, TAILS) * columns
+    v = tl.load(x + at, mask=exists_at, other=0.0).to(constants.dtype.element_ty)
+    g = tl.load(grad + at, mask=exists_at, other=0.0).to(v.dtype)
     left, right = tl.load(constants), tl.load(constants + 1)
-    c = held(v, left, right)
+    c = clamp(v, left, right)
     above, below, zero = tl.zeros_like(v), tl.zeros_like(v), tl.zeros_like(v)
     for j in range(terms):
         q, _ = quotient(c, j, constants, terms)
         above, below = tl.fma(q, entry(slopes, j, channels, exists), above), below + q
-    p, inside, factor = divided(above, below), v == c, entry(slopes, numbers_of(terms, TAILS), channels, exists)
+    p, inside, factor = divide(above, below), v == c, entry(slopes, table_size(terms, TAILS), channels, exists)
     if TAILS:
         inside = (v > left) & (v < right)
         on_left, on_right = entry(slopes, terms, channels, exists), entry(slopes, terms + 2, channels, exists)
         p = with_ends(p * factor, v, left, right, on_left, on_right)
     else:
         p = tl.where(inside, p, series(v, constants, slopes, channels, exists, terms)) * factor
-    tl.store(out + at, g * p, mask=there)
-    h, inverse = tl.where(inside, g, zero), divided(zero + 1, below)
+    tl.store(out + at, g * p, mask=exists_at)
+    h, inverse = tl.where(inside, g, zero), divide(zero + 1, below)
     for j in range(terms):
         q, _ = quotient(c, j, constants, terms)
-        # the weight first: next to a node `inverse * h` may be too small a number to have all its digits
+        # the weight first: near a node `inverse * h` may be subnormal and lose digits
         keep_sum(partial, j, columns, column, (q * inverse) * h)
     if TAILS:
         keep_sum(partial, terms, columns, column, tl.where(v > left, zero, g))
@@ -310,5 +310,5 @@ def barycentric_backward(
         size, difference, sign = zero + 1, rate, tl.where(inside, zero, g)
         for k in range(terms):
             keep_sum(partial, terms + k, columns, column, size * sign)
-            size, difference = grown(size, difference, rate, most)
+            size, difference = grow(size, difference, rate, most)
             sign = sign * turn

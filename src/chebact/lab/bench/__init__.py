@@ -1,1 +1,1 @@
-"""Measurements: what is timed, how it is timed, and how it is told."""
+"""Measurements of time: what is timed, how, and the tables and figures of the results."""

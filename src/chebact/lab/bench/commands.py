@@ -11,7 +11,7 @@ from functools import partial
 from itertools import groupby
 from pathlib import Path
 from textwrap import shorten
-from typing import Annotated, Any
+from typing import Annotated
 
 from cyclopts import Parameter
 from rich.console import Console
@@ -20,12 +20,13 @@ from chebact.lab import LabError
 from chebact.lab.bench.contract import run_contract_tests, why_not_tested
 from chebact.lab.bench.figures import draw_costs
 from chebact.lab.bench.files import machine_path, read_rows, write_rows
-from chebact.lab.bench.machine import busy, machine_record, told
-from chebact.lab.bench.ops import CASES, Contender, Row, contenders, measure
-from chebact.lab.bench.page import as_table, markdown, short_markdown, sizes
-from chebact.lab.bench.peers import PEERS, found_peers, peer_versions
+from chebact.lab.bench.machine import Machine, describe_this_machine
+from chebact.lab.bench.ops import CASES, Contender, contenders, measure
+from chebact.lab.bench.page import as_table, markdown, short_markdown
+from chebact.lab.bench.peers import PEERS, find_peers, peer_versions
+from chebact.lab.bench.rows import Row, parse_sizes
 from chebact.lab.commands.report import NO_FILES, FileOptions, View, write_files
-from chebact.lab.options import Several
+from chebact.lab.options import Several, about
 from chebact.lab.output import check_outputs, wide_console
 from chebact.lab.page.theme import image_kind
 from chebact.lab.stopping import Stopped
@@ -36,47 +37,40 @@ SECTION, SHORT = "bench-ops", "bench-short"
 WIDTH = 100  # of the tables where no terminal says otherwise
 WARNING = 300  # characters of one that are shown
 STOPPED = 130
-MOST_ELEMENTS = 2**31  # 8 GB of float32
+MAX_ELEMENTS = 2**31  # 8 GB of float32
+JSON = "Write the rows to this file as a JSON list, and the machine beside it: FILE.machine.json."
+OTHERS = "Also time other libraries of learned activations; `python3 dev.py bench --peers` installs them first."
+BUDGET = "Seconds to spend on the forward passes of a case and layout; training gets twice that."
+TESTS = "Run the contract tests of the kernels first, where they are at hand; nothing is timed when they fail."
+PLOT = "Draw the cost of training, by activation and by degree, into this PNG or SVG file."
 
 
 def ops(
     *,
-    json: Path | None = None,
-    peers: Annotated[bool, Parameter(negative=())] = False,
-    cases: Annotated[tuple[str, ...], Several] = CASES,
-    budget: float = 4.0,
-    tests: bool = True,
+    json: Annotated[Path | None, about(JSON)] = None,
+    peers: Annotated[bool, Parameter(negative=()), about(OTHERS)] = False,
+    cases: Annotated[
+        tuple[str, ...], Several, about("Sizes of x, channels second: rows and channels, or those of an image batch.")
+    ] = CASES,
+    budget: Annotated[float, about(BUDGET)] = 4.0,
+    tests: Annotated[bool, about(TESTS)] = True,
 ) -> None:
-    """Time the activations against torch.relu: forward, forward and backward, and the bytes kept between the two.
-
-    Parameters
-    ----------
-    json
-        Write the rows to this file as a JSON list, and the machine beside it: FILE.machine.json.
-    peers
-        Also time other libraries of learned activations; `python3 dev.py bench --peers` installs them first.
-    cases
-        Sizes of x, channels second: rows and channels, or those of an image batch.
-    budget
-        Seconds to spend on the forward passes of a case and layout; training gets twice that.
-    tests
-        Run the contract tests of the kernels first, where they are at hand; nothing is timed when they fail.
-    """
+    """Time the activations against torch.relu: forward, forward and backward, and the bytes kept between the two."""
     for case in cases or ("",):
         check_case(case)
     if not 0 < budget < math.inf:
-        raise LabError(f"a budget of {budget:g} came: more than 0 seconds are wanted, and a finite number")
+        raise LabError(f"budget must be a finite number of seconds above 0, got {budget:g}")
     check_outputs(files=(json,))
     console, notes = wide_console(WIDTH), Console(stderr=True)
-    extra = peers_asked_for(notes) if peers else []
-    machine = machine_record({row.name: peer_versions()[row.name] for row in extra})  # before the tests load it
+    extra = require_peers(notes) if peers else []
+    machine = describe_this_machine({row.name: peer_versions()[row.name] for row in extra})  # before the tests load it
     try:
         if tests:
             run_tests(notes)
-        heading(machine, console)
-        if busy(machine):
-            notes.print(busy(machine), highlight=False)
-        rows = timed(cases, contenders(extra), budget, console, notes)
+        print_machine(machine, console)
+        if warning := machine.load_warning():
+            notes.print(warning, highlight=False)
+        rows = time_cases(cases, contenders(extra), budget, console, notes)
     except KeyboardInterrupt as stop:
         print("chebact: stopped; nothing was written, a measurement is made in one go", file=sys.stderr)
         raise SystemExit(stop.code if isinstance(stop, Stopped) else STOPPED) from None
@@ -85,17 +79,16 @@ def ops(
         notes.print(f"rows in {json}, machine in {machine_path(json)}", highlight=False, soft_wrap=True)
 
 
-def page(rows: Path, /, *, files: FileOptions = NO_FILES, plot: Path | None = None) -> None:
+def page(
+    rows: Annotated[Path, about("The file with the rows; that of the machine lies beside it.")],
+    /,
+    *,
+    files: FileOptions = NO_FILES,
+    plot: Annotated[Path | None, about(PLOT)] = None,
+) -> None:
     """Show what `chebact bench ops --json` wrote, in the terminal, as files, as blocks of documents and as a plot.
 
     The blocks are bench-ops (all tables) and bench-short (one).
-
-    Parameters
-    ----------
-    rows
-        The file with the rows; that of the machine lies beside it.
-    plot
-        Draw the cost of training, by activation and by degree, into this PNG or SVG file.
     """
     kind = None if plot is None else image_kind(plot)
     check_outputs(files=(*files.paths, plot), documents=files.update)
@@ -108,20 +101,20 @@ def page(rows: Path, /, *, files: FileOptions = NO_FILES, plot: Path | None = No
 
 
 def check_case(case: str) -> None:
-    """Raise a LabError where a word is not a size."""
+    """A LabError unless a word is a size."""
     try:
-        axes = sizes(case)
+        axes = parse_sizes(case)
     except ValueError:
         axes = ()
     if len(axes) not in (2, 4) or min(axes) < 1:
-        raise LabError(f"the case {case!r} came: sizes such as 256x256 or 128x64x16x16 are wanted, with 2 or 4 axes")
-    if math.prod(axes) > MOST_ELEMENTS:
-        raise LabError(f"a case must have at most {MOST_ELEMENTS} elements, got {case}; choose smaller sizes")
+        raise LabError(f"a case must be sizes such as 256x256 or 128x64x16x16, of 2 or 4 axes, got {case!r}")
+    if math.prod(axes) > MAX_ELEMENTS:
+        raise LabError(f"a case must have at most {MAX_ELEMENTS} elements, got {case}; choose smaller sizes")
 
 
-def peers_asked_for(notes: Console) -> list[Contender]:
-    """The other libraries that work here; what is left out is said, and having none of them is an error."""
-    found, sentences = found_peers()
+def require_peers(notes: Console) -> list[Contender]:
+    """The other libraries that work here; those that do not are named, and a LabError if there are none."""
+    found, sentences = find_peers()
     if not found:
         names = ", ".join(peer.name for peer in PEERS)
         raise LabError(
@@ -134,7 +127,7 @@ def peers_asked_for(notes: Console) -> list[Contender]:
 
 
 def run_tests(notes: Console) -> None:
-    """Run the contract tests, or say why they are not run; each case is compared with the reference in any event."""
+    """Run the contract tests, or say why they are not run; each case is compared with the reference anyway."""
     reason = why_not_tested()
     if reason is not None:
         notes.print(f"the contract tests of the kernels are left out: {reason}", highlight=False)
@@ -144,12 +137,12 @@ def run_tests(notes: Console) -> None:
     notes.print("the contract tests of the kernels are green", highlight=False)
 
 
-def timed(
+def time_cases(
     cases: Sequence[str], activations: list[Contender], budget: float, console: Console, notes: Console
 ) -> list[Row]:
-    """Measure, and show each case when it is done."""
+    """Measure the cases, and show each when it is done."""
     rows: list[Row] = []
-    with fallen_back() as warnings:
+    with collect_warnings() as warnings:
 
         def show_last() -> None:
             if warnings:
@@ -158,9 +151,9 @@ def timed(
                 last = (rows[-1].case, rows[-1].layout)
                 console.print(as_table([row for row in rows if (row.case, row.layout) == last]))
 
-        def tell(place: str) -> None:  # in plain lines: a bar that moves would take its time from what is timed
+        def tell(case: str) -> None:  # in plain lines: a progress bar would take time from what is timed
             show_last()
-            notes.print(f"timing {place}", highlight=False)
+            notes.print(f"timing {case}", highlight=False)
 
         try:
             for row in measure(tuple(cases), activations, budget=budget, tell=tell):
@@ -172,8 +165,8 @@ def timed(
 
 
 @contextmanager
-def fallen_back() -> Iterator[list[str]]:
-    """The warnings of the kernels from here on: one that fails gives way to the reference, whose times are not its."""
+def collect_warnings() -> Iterator[list[str]]:
+    """The warnings of the kernels meanwhile: after a failure the reference runs, and its times are no result."""
     warnings: list[str] = []
     handler = logging.Handler(logging.WARNING)
     handler.emit = lambda record: warnings.append(record.getMessage())  # type: ignore[method-assign]
@@ -185,12 +178,12 @@ def fallen_back() -> Iterator[list[str]]:
         logger.removeHandler(handler)
 
 
-def show(rows: Sequence[Row], machine: dict[str, Any], console: Console) -> None:
-    """Print what was measured before."""
-    heading(machine, console)
+def show(rows: Sequence[Row], machine: Machine, console: Console) -> None:
+    """Print what was measured."""
+    print_machine(machine, console)
     for _, group in groupby(rows, key=lambda row: (row.case, row.layout)):
         console.print(as_table(list(group)))
 
 
-def heading(machine: dict[str, Any], console: Console) -> None:
-    console.print(told(machine), highlight=False, markup=False, soft_wrap=True)
+def print_machine(machine: Machine, console: Console) -> None:
+    console.print(str(machine), highlight=False, markup=False, soft_wrap=True)

@@ -1,48 +1,65 @@
-"""What a measurement of time depends on beside what was timed: processor, cores, threads, versions."""
+"""What a measurement of time depends on beside the code: processor, cores, threads, versions."""
 
 from __future__ import annotations
 
 import os
 import platform
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated
 
 from chebact.lab.environment import environment
+from chebact.lab.forms import between
+from chebact.lab.spec import added
+from chebact.lab.workers import cores
 
-__all__ = ["busy", "machine_record", "told"]
+__all__ = ["Machine", "describe_this_machine"]
 
-QUIET = 0.5  # of the cores wanted by others: beyond that, threads wait for each other and ratios mean little
+QUIET = 0.5  # load per core: beyond that, threads wait for each other and ratios mean little
 PROCESSORS = Path("/proc/cpuinfo")
 
 
-def machine_record(more_versions: Mapping[str, str | None] | None = None) -> dict[str, Any]:
-    """The record that goes with the rows of a benchmark; `more_versions` are those of other libraries timed."""
-    record = environment()
-    record["versions"] = {**record["versions"], **(more_versions or {})}
-    return {"processor": processor(), "cores": cores(), "load": load(), "system": platform.system(), **record}
+@dataclass(frozen=True, kw_only=True)
+class Machine:
+    """The record of the machine, which lies beside the rows. `rows_sha256` is the checksum of their file."""
+
+    processor: str
+    cores: int
+    load: Annotated[float, between(0, 1e12)] | None
+    system: str
+    versions: Mapping[str, str | None]
+    commit: str | None = added(None)
+    machine: str
+    cpu: str
+    threads: int
+    kernel: str
+    rows_sha256: str = ""
+
+    def __str__(self) -> str:
+        """The record in one line."""
+        versions = ", ".join(f"{name} {version}" for name, version in self.versions.items() if version)
+        return (
+            f"{self.processor} ({self.system} {self.machine}, {self.cpu}), {self.cores} cores, "
+            f"{self.threads} threads; {versions}; kernel {self.kernel}"
+        )
+
+    def load_warning(self) -> str | None:
+        """A sentence if other processes use so much of the machine that times mean little, or None."""
+        if self.load is None or self.load <= QUIET * self.cores:
+            return None
+        return f"this machine is busy (load {self.load:g} on {self.cores} cores): these times mean little"
 
 
-def told(record: Mapping[str, Any]) -> str:
-    """The record in one line."""
-    versions = ", ".join(f"{name} {version}" for name, version in record["versions"].items() if version)
-    return (
-        f"{record['processor']} ({record['system']} {record['machine']}, {record['cpu']}), {record['cores']} cores, "
-        f"{record['threads']} threads; {versions}; kernel {record['kernel']}"
-    )
+def describe_this_machine(more_versions: Mapping[str, str | None] | None = None) -> Machine:
+    """The record of this machine; `more_versions` are those of other libraries that are timed."""
+    about = environment()
+    about["versions"] = {**about["versions"], **(more_versions or {})}
+    return Machine(processor=processor_name(), cores=cores(), load=load(), system=platform.system(), **about)
 
 
-def busy(record: Mapping[str, Any]) -> str | None:
-    """A sentence where others use the machine so much that times are not to be trusted, or None."""
-    if record["load"] is None or record["load"] <= QUIET * record["cores"]:
-        return None
-    return (
-        f"this machine is busy (load {record['load']:g} on {record['cores']} cores): these times are not to be trusted"
-    )
-
-
-def processor() -> str:
-    """The processor's name as its maker gives it, else its architecture."""
+def processor_name() -> str:
+    """The name of the processor as its maker gives it, else its architecture."""
     try:
         lines = PROCESSORS.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:  # only Linux has this file
@@ -51,15 +68,8 @@ def processor() -> str:
     return next(names, platform.processor() or platform.machine())
 
 
-def cores() -> int:
-    """The cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
 def load() -> float | None:
-    """How many processes wanted a core in the last minute; None where the system does not tell."""
+    """How many processes waited for a core in the last minute; None if the system does not say."""
     try:
         return round(os.getloadavg()[0], 2)
     except (AttributeError, OSError):

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import nn
@@ -14,38 +13,17 @@ from torch import nn
 from chebact import kernels
 from chebact.activations import ChebyshevLagrange
 from chebact.checks import Tails
+from chebact.lab.bench.rows import Row, parse_sizes
 from chebact.lab.bench.timing import Timing, interleaved, kept_bytes
 
 CASES = ("32x32", "256x256", "128x32x16x16", "128x64x16x16", "128x64x32x32")
 DEGREES = (3, 10, 30, 100)
-PAPER_LIMIT = 2**22  # elements: above, the paper's algorithm wants more memory than a small machine has
-
-
-@dataclass(frozen=True)
-class Row:
-    """One contender in one case; times are ratios to torch.relu in the same run, spread their quartiles."""
-
-    case: str
-    layout: str
-    name: str
-    degree: int | None
-    forward: float
-    training: float
-    kept_bytes: int
-    forward_us: float
-    training_us: float
-    forward_spread: tuple[float, float]
-    training_spread: tuple[float, float]
-    rounds: int
-
-    def as_json(self) -> dict[str, Any]:
-        """The row as plain data."""
-        return asdict(self)
+PAPER_LIMIT = 2**22  # elements: above, the paper's algorithm requires more memory than a small machine has
 
 
 @dataclass(frozen=True)
 class Contender:
-    """A named activation for so many channels; `degree` where it has one."""
+    """An activation by name; `build` makes it for a number of channels. `degree` is None if it has none."""
 
     name: str
     degree: int | None
@@ -54,7 +32,7 @@ class Contender:
 
 
 def contenders(extra: list[Contender] | None = None) -> list[Contender]:
-    """What is compared, relu first."""
+    """The activations that are compared, relu first."""
     rows = [
         Contender("relu", None, lambda channels: nn.ReLU()),
         Contender("prelu", None, lambda channels: nn.PReLU(channels)),
@@ -77,9 +55,9 @@ def measure(
     budget: float = 4.0,
     tell: Callable[[str], None] = lambda _: None,
 ) -> Iterator[Row]:
-    """The rows of every case and layout, after the kernels were found right there."""
+    """The rows of every case and layout, after the kernels were compared with the reference there."""
     for case in cases:
-        shape = tuple(int(size) for size in case.split("x"))
+        shape = parse_sizes(case)
         for layout in ("nchw", "channels_last") if len(shape) == 4 else ("nchw",):
             tell(f"{case} {layout}")
             x = torch.randn(shape, generator=torch.Generator().manual_seed(0))
@@ -90,14 +68,14 @@ def measure(
 
 
 def check_against_reference(x: torch.Tensor) -> None:
-    """Raise RuntimeError where a kernel and the reference differ on this tensor: a wrong result is not timed."""
+    """Raise RuntimeError if a kernel and the reference differ on this tensor: a wrong result is not timed."""
     part = x[: max(1, 100_000 // max(1, x[0].numel()))]
     for degree in DEGREES:
         module = _lagrange(degree, "extrapolate")(x.shape[1])
-        found, wanted = _outcome(module, part), None
+        found = _outcome(module, part)
         with kernels.use("reference"):
-            wanted = _outcome(module, part)
-        for what, a, b in zip(("forward", "gradient of x", "gradient of the values"), found, wanted, strict=True):
+            expected = _outcome(module, part)
+        for what, a, b in zip(("forward", "gradient of x", "gradient of the values"), found, expected, strict=True):
             if not torch.allclose(a, b, rtol=2e-3, atol=1e-4 * float(b.abs().max())):
                 raise RuntimeError(
                     f"the {what} at degree {degree}, shape {tuple(part.shape)} is wrong; nothing was timed"
@@ -109,12 +87,12 @@ def _measure_case(case: str, layout: str, x: torch.Tensor, rows: list[Contender]
     quick = [row for row in used if row.degree in (None, 3) and row.only_below is None]
     yield from _measure_group(case, layout, x, quick, budget)
     slow = [row for row in used if row not in quick]
-    if slow:  # in turns with relu again, but not with the quick ones, which would get few rounds
+    if slow:  # interleaved with relu again, but not with the quick ones, which would get few rounds
         yield from list(_measure_group(case, layout, x, [used[0], *slow], budget))[1:]
 
 
 def _measure_group(case: str, layout: str, x: torch.Tensor, used: list[Contender], budget: float) -> Iterator[Row]:
-    """The rows of contenders that are timed in turns; the first is what the others are compared with."""
+    """The rows of contenders that are timed interleaved; the others are compared with the first."""
     modules = [row.build(x.shape[1]) for row in used]
     leaf = x.clone().requires_grad_()
     grad = torch.randn_like(x)
@@ -125,36 +103,17 @@ def _measure_group(case: str, layout: str, x: torch.Tensor, used: list[Contender
     )
     for key, row, module in zip(keys, used, modules, strict=True):
         kept = kept_bytes(lambda module=module: module(leaf))  # type: ignore[misc]
-        yield _row(case, layout, row, forward[key], forward["0"], training[key], training["0"], kept)
+        forward_ratio, forward_spread = _ratio(forward[key], forward["0"])
+        training_ratio, training_spread = _ratio(training[key], training["0"])
+        forward_us, training_us = (round(each[key].seconds * 1e6, 2) for each in (forward, training))
+        costs = (forward_ratio, training_ratio, kept, forward_us, training_us, forward_spread, training_spread)
+        yield Row(case, layout, row.name, row.degree, *costs, training[key].rounds)
 
 
-def _row(
-    case: str,
-    layout: str,
-    row: Contender,
-    forward: Timing,
-    relu: Timing,
-    training: Timing,
-    relu_training: Timing,
-    kept: int,
-) -> Row:
-    return Row(
-        case=case,
-        layout=layout,
-        name=row.name,
-        degree=row.degree,
-        forward=round(forward.over(relu), 3),
-        training=round(training.over(relu_training), 3),
-        kept_bytes=kept,
-        forward_us=round(forward.seconds * 1e6, 2),
-        training_us=round(training.seconds * 1e6, 2),
-        forward_spread=(round(forward.lower / relu.seconds, 3), round(forward.upper / relu.seconds, 3)),
-        training_spread=(
-            round(training.lower / relu_training.seconds, 3),
-            round(training.upper / relu_training.seconds, 3),
-        ),
-        rounds=training.rounds,
-    )
+def _ratio(timing: Timing, relu: Timing) -> tuple[float, tuple[float, float]]:
+    """A time as a multiple of ReLU's, and its quartiles."""
+    spread = (round(timing.lower / relu.seconds, 3), round(timing.upper / relu.seconds, 3))
+    return round(timing.over(relu), 3), spread
 
 
 def forward_call(module: nn.Module, x: torch.Tensor) -> Callable[[], object]:
@@ -194,7 +153,7 @@ def _lagrange(degree: int, tails: Tails) -> Callable[[int], nn.Module]:
 
 
 def _paper_algorithm() -> Callable[[int], nn.Module] | None:
-    """The paper's algorithm as written, from `benchmarks/` of the source tree; None where there is no source tree."""
+    """The paper's algorithm as written, from `benchmarks/` of the source tree; None if there is no source tree."""
     path = Path(__file__).parents[4] / "benchmarks" / "released_algorithm.py"
     if not path.is_file():
         return None

@@ -1,4 +1,4 @@
-"""Other libraries of learned activations, each as near to a cubic a channel as it offers.
+"""Other libraries of learned activations, each as near to one cubic per channel as it offers.
 
 They are optional and have no types here: a library that is missing or does not work with the torch at hand gives a
 reason instead of a row. `python3 dev.py bench --peers` installs them into an environment of their own.
@@ -16,17 +16,17 @@ import torch
 from torch import nn
 
 from chebact.lab.bench.ops import Contender
-from chebact.lab.environment import installed
+from chebact.lab.environment import installed_version
 
-__all__ = ["PEERS", "ContiguousView", "Peer", "Rows", "found_peers", "peer_versions"]
+__all__ = ["PEERS", "ContiguousView", "Peer", "Rows", "find_peers", "peer_versions"]
 
-# Elements: above, some of them want gigabytes. 128x64x16x16 is the largest case of the table below it.
+# Elements: above, some of them require gigabytes. 128x64x16x16 is the largest case of the table below it.
 LIMIT = 2**22
 
 
 @dataclass(frozen=True)
 class Peer:
-    """A library by the name of its distribution; `build` imports it and makes an activation for so many channels."""
+    """A library by the name of its distribution; `build` imports it and makes an activation for some channels."""
 
     name: str
     degree: int | None
@@ -34,9 +34,9 @@ class Peer:
 
 
 class Rows(nn.Module):
-    """Gives (..., channel) rows to a module that wants a matrix, and brings what comes back into the shape of x.
+    """Gives (..., channel) rows to a module that requires a matrix, and brings what comes back into the shape of x.
 
-    The matrix of a channels_last tensor is a view; of an NCHW one it is a copy, which is part of the price.
+    The matrix of a channels_last tensor is a view; of an NCHW one it is a copy, which is part of its cost.
     """
 
     def __init__(self, inner: nn.Module) -> None:
@@ -71,13 +71,13 @@ class ConvOrRows(nn.Module):
     def __init__(self, build: Callable[[str], nn.Module]) -> None:
         super().__init__()
         self.convolutional, self.rows = build("conv"), Rows(build("fc"))
-        # One set of values for the two, so that each way trains all parameters there are.
+        # The two share one set of values, so that each of them trains all parameters.
         self.rows.inner._coefficients_vect = self.convolutional._coefficients_vect
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """The module on x of shape (outer, channel) or (outer, channel, height, width)."""
-        whole = x.ndim == 4 and x.is_contiguous()
-        return self.convolutional(x) if whole else self.rows(x)  # type: ignore[no-any-return]
+        is_image = x.ndim == 4 and x.is_contiguous()
+        return self.convolutional(x) if is_image else self.rows(x)  # type: ignore[no-any-return]
 
 
 def torchortho(channels: int) -> nn.Module:
@@ -86,7 +86,7 @@ def torchortho(channels: int) -> nn.Module:
 
 
 def deepsplines(channels: int) -> nn.Module:
-    """A linear spline a channel, on [-1, 1] and going on straight; five knots, the number must be odd. Takes any x."""
+    """A linear spline per channel, on [-1, 1], linear outside; five knots, the number must be odd. Takes any x."""
     spline = library("deepsplines.ds_modules").DeepBSpline
     return ConvOrRows(lambda mode: spline(mode, channels, size=5, range_=1.0, init="relu"))
 
@@ -97,7 +97,7 @@ def rational_activations(channels: int) -> nn.Module:
 
 
 def torchcurves(channels: int) -> nn.Module:
-    """A Legendre cubic a channel. Its own clamp brings x into [-1, 1], the cheapest way that it offers."""
+    """A Legendre cubic per channel. Its clamp brings x into [-1, 1], the cheapest way that it offers."""
     legendre = library("torchcurves").LegendreCurve
     return Rows(legendre(channels, dim=1, degree=3, input_map="real.clamp"))
 
@@ -114,7 +114,7 @@ PEERS = (
 )
 
 
-def found_peers(peers: tuple[Peer, ...] = PEERS) -> tuple[list[Contender], list[str]]:
+def find_peers(peers: tuple[Peer, ...] = PEERS) -> tuple[list[Contender], list[str]]:
     """The libraries that work here as contenders, and a sentence for each of the others."""
     rows, sentences = [], []
     for peer in peers:
@@ -128,12 +128,12 @@ def found_peers(peers: tuple[Peer, ...] = PEERS) -> tuple[list[Contender], list[
 
 def peer_versions(peers: tuple[Peer, ...] = PEERS) -> dict[str, str | None]:
     """The versions installed; None for what is not."""
-    return {peer.name: installed(peer.name) for peer in peers}
+    return {peer.name: installed_version(peer.name) for peer in peers}
 
 
 def why_not(peer: Peer) -> str | None:
-    """Why a library cannot be timed, found by training a little of everything that it will be given; or None."""
-    if installed(peer.name) is None:
+    """Why a library cannot be timed, found by training a little on each kind of tensor; None if it can."""
+    if installed_version(peer.name) is None:
         return "it is not installed"
     try:
         for x in samples():

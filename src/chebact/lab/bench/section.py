@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from chebact.lab.bench.figures import COST_KEYS, CURVE, activation_panel, degree_panel, has_degrees, lowest_degree
+from chebact.lab.bench.figures import COST_KEYS, activation_panel, degree_panel, has_degrees
 from chebact.lab.bench.files import read_below
-from chebact.lab.bench.machine import told
-from chebact.lab.bench.ops import Row
-from chebact.lab.bench.page import number, places
+from chebact.lab.bench.page import CURVE, format_ratio, lowest_degree
+from chebact.lab.bench.rows import Row, cases_and_layouts
 from chebact.lab.page.document import Block, Commands, Finding, Fold, Missing, Picture, Section, Words
 from chebact.lab.page.results import Results
 
@@ -18,12 +17,12 @@ COMMAND = "chebact bench ops --json results/bench/ops.json"
 
 
 def sections(results: Results) -> list[Section]:
-    """Cost against degree, and beside other activations."""
+    """Cost against the degree, and beside other activations."""
     title, measured = "What it costs", read_below(results.folder)
     if measured is None:
         return [Section("cost", title, (Missing("Cost against degree: not measured yet.", COMMAND),))]
     rows, machine = measured
-    cases = places(rows)
+    cases = cases_and_layouts(rows)
     by_degree = tuple(
         degree_panel(rows, case, layout, f"cost-{index}")
         for index, (case, layout) in enumerate(cases)
@@ -45,38 +44,40 @@ def sections(results: Results) -> list[Section]:
             "grows with the square of the degree."
         )
         blocks.append(Fold("Cost against the degree", (Picture("cost-degree", caption, by_degree, COST_KEYS),)))
-    again = (Words((f"Measured on {told(machine)}.",)), Commands((COMMAND,)))
+    again = (Words((f"Measured on {machine}.",)), Commands((COMMAND,)))
     blocks.append(Fold("The machine, and how to measure on yours", again))
     lead = "Forward and backward of one activation on one tensor, without the rest of a network."
-    return [Section("cost", title, tuple(blocks), lead, finding=finding_of(rows), shows=shown_by(rows))]
+    return [Section("cost", title, tuple(blocks), lead, finding=find_cost(rows), shows=describe_sizes(rows))]
 
 
-def finding_of(rows: Sequence[Row]) -> Finding | None:
-    """From the cheapest to the dearest size, and the paper's algorithm beside it."""
-    ours = times(rows, CURVE)
+def find_cost(rows: Sequence[Row]) -> Finding | None:
+    """From the cheapest to the most expensive size, and the paper's algorithm beside it."""
+    ours = training_times(rows, CURVE)
     if not ours:
         return None
-    theirs = times(rows, "paper-algorithm")
-    paper = f"; the paper's own algorithm {span(theirs)}" if theirs else ""
-    return Finding(f"{span(ours)}×", f"the time of ReLU, forward and backward, for CL-extrapolate of degree 3{paper}.")
+    theirs = training_times(rows, "paper-algorithm")
+    paper = f"; the paper's own algorithm {format_range(theirs)}" if theirs else ""
+    return Finding(
+        f"{format_range(ours)}×", f"the time of ReLU, forward and backward, for CL-extrapolate of degree 3{paper}."
+    )
 
 
-def shown_by(rows: Sequence[Row]) -> str:
-    """The dearest and the cheapest sizes."""
+def describe_sizes(rows: Sequence[Row]) -> str:
+    """The most expensive and the cheapest size."""
     own = [row for row in rows if row.name == CURVE and row.degree == lowest_degree(rows)]
     if not own:
         return ""
     best, worst = min(own, key=lambda row: row.training), max(own, key=lambda row: row.training)
     return (
-        f"On large tensors ({best.case}) a learned activation costs {number(best.training)} times ReLU; on small ones "
-        f"({worst.case}) {number(worst.training)} times, which is the overhead of a custom operator."
+        f"On large tensors ({best.case}) a learned activation costs {format_ratio(best.training)} times ReLU; on small "
+        f"ones ({worst.case}) {format_ratio(worst.training)} times, which is the overhead of a custom operator."
     )
 
 
-def times(rows: Sequence[Row], name: str) -> list[float]:
+def training_times(rows: Sequence[Row], name: str) -> list[float]:
     """Forward and backward at the lowest degree, at every size."""
     return [row.training for row in rows if row.name == name and row.degree in (None, lowest_degree(rows))]
 
 
-def span(values: Sequence[float]) -> str:
-    return " to ".join(dict.fromkeys(number(end) for end in (min(values), max(values))))
+def format_range(values: Sequence[float]) -> str:
+    return " to ".join(dict.fromkeys(format_ratio(end) for end in (min(values), max(values))))

@@ -1,4 +1,4 @@
-"""Times contenders in turns, so that what the machine does meanwhile falls on all of them alike."""
+"""Times contenders interleaved, so that other load on the machine affects all of them alike."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import torch
 
 @dataclass(frozen=True)
 class Timing:
-    """Seconds a call: the median of the rounds, and the quartiles as its spread."""
+    """Seconds per call: the median of the rounds, and the quartiles as its spread."""
 
     seconds: float
     lower: float
@@ -29,10 +29,10 @@ class Timing:
 def interleaved(
     calls: dict[str, Callable[[], object]], *, budget: float = 2.0, rounds: int | None = None
 ) -> dict[str, Timing]:
-    """Each call's timing: rounds in which every contender is called once (many times where it is short), in turns.
+    """Each call's timing: rounds in which every contender is called once (many times if it is short).
 
-    The order is drawn anew for every round: whoever follows a contender that leaves the cache or the allocator in a
-    good state would gain by it every time. `budget` is the time to spend, in seconds, on all contenders together; at
+    The order is drawn again for every round: a contender that always followed one that leaves the cache or the
+    allocator in a good state would gain by it. `budget` is the time for all contenders together, in seconds; at
     least seven rounds are made.
     """
     repeats = {name: _repeats(call) for name, call in calls.items()}
@@ -78,7 +78,7 @@ def _repeats(call: Callable[[], object]) -> int:
 
 
 def _timed(call: Callable[[], object], repeats: int) -> float:
-    if repeats == 1:  # a long call: the one before may have given memory back, and getting it again is not its work
+    if repeats == 1:  # a long call: the one before may have freed memory, and allocating it again is not its work
         call()
     started = time.perf_counter()
     for _ in range(repeats):

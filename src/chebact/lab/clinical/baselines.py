@@ -1,4 +1,4 @@
-"""The models that networks are compared with: one that knows nothing, and four of scikit-learn's in usual settings."""
+"""The models that networks are compared with: a constant one, and four of scikit-learn with default settings."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ BASELINES = {
 
 
 def make_baseline(name: str, seed: int, most: int = 0) -> Any:
-    """The scikit-learn classifier of that name; 1-class says `most` of everybody. The settings are
-    scikit-learn's own, but that boosting looks at the square root of the features a split, which is four times as fast.
+    """The scikit-learn classifier of that name; 1-class always predicts `most`. The settings are
+    scikit-learn's, except that boosting tries the square root of the features per split, which is four times as fast.
 
     >>> make_baseline("forest", seed=3).random_state
     3

@@ -1,4 +1,4 @@
-"""Feature choice by Boruta: a column stays when a forest finds it more useful than shuffled ones, round after round."""
+"""Feature choice by Boruta: a column is kept if forests find it more useful than shuffled ones, in repeated rounds."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def boruta_choice(
     """Choose columns of x (recording, feature) for the classes y (recording,).
 
     The forest has `trees` trees of depth 5, balanced between the classes, and `rounds` are made at the most. `jobs`
-    threads grow the trees; it has no part in the outcome. Nothing that is given is changed.
+    threads grow the trees; it does not change the outcome. x and y are not modified.
 
     >>> random = np.random.default_rng(0)
     >>> x, y = random.standard_normal((60, 3)), np.arange(60) % 2

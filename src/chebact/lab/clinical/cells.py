@@ -1,4 +1,4 @@
-"""Single cells of a table of recordings: a number, nothing, or a label."""
+"""Single cells of a table of recordings: a number, a missing value, or a label."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from pathlib import Path
 __all__ = ["DataError", "is_missing", "label_of", "number_of"]
 
 MISSING = {"", "na", "n/a", "nan", "null", "none", "?"}
-NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")  # no two ways to read the same digits
+NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")  # unambiguous, so that matching takes linear time
 LARGEST = (2 - 2**-23) * 2.0**127  # of single precision, in which networks and forests compute
 
 
 class DataError(ValueError):
-    """A table that is not as it should be. Its message is one sentence that names the file, the row and the column."""
+    """A table that cannot be used. Its message is one sentence that names the file, the row and the column."""
 
 
 def is_missing(cell: str) -> bool:
-    """Whether the cell says that there is nothing.
+    """Whether the cell is a word for a missing value.
 
     >>> is_missing(" N/A "), is_missing("0")
     (True, False)
@@ -38,18 +38,20 @@ def number_of(path: Path, row: int, column: str, cell: str) -> float | None:
     if is_missing(text):
         return None
     value = float(text) if NUMBER.fullmatch(text) else math.nan
-    hint = "leave the column out with `drop`, or mend the cell"
+    hint = "leave the column out with `drop`, or correct the cell"
     if not math.isfinite(value):
-        raise DataError(f"{path}, row {row}, column {column!r}: {cell[:40]!r} is not a finite number; {hint}")
+        raise DataError(
+            f"{path}, row {row}, column {column!r}: the cell must be a finite number, got {cell[:40]!r}; {hint}"
+        )
     if abs(value) > LARGEST:
-        what = f"{value:g} is beyond the numbers of single precision ({LARGEST:.2g})"
+        what = f"the cell must be a number of single precision (up to {LARGEST:.2g}), got {value:g}"
         raise DataError(f"{path}, row {row}, column {column!r}: {what}; {hint}")
     return value
 
 
 def label_of(path: Path, row: int, column: str, cell: str, known: Collection[str]) -> str | None:
     """The cell's label, or for a JSON list of diagnoses the known one among them; None where the list is empty. A word
-    for nothing, such as NA or none, is a label only where it is among the known.
+    for a missing value, such as NA or none, is a label only where it is among the known.
 
     >>> label_of(Path("a.csv"), 2, "diagnoses", '[{"name": "ad"}]', ("ad", "hc"))
     'ad'
@@ -70,11 +72,13 @@ def label_of(path: Path, row: int, column: str, cell: str, known: Collection[str
 def diagnoses(path: Path, row: int, column: str, text: str) -> list[str]:
     """The names in a JSON list such as [{"name": "ad"}]."""
     try:
-        given = json.loads(text)
-        names = [each["name"] for each in (given if isinstance(given, list) else [given])]
+        entries = json.loads(text)
+        names = [entry["name"] for entry in (entries if isinstance(entries, list) else [entries])]
     except (ValueError, KeyError, TypeError, RecursionError):
         names = [None]
     if not all(isinstance(name, str) for name in names):
         wanted = '[{"name": "ad"}]'
-        raise DataError(f"{path}, row {row}, column {column!r}: JSON such as {wanted} is wanted; got {text[:60]!r}")
+        raise DataError(
+            f"{path}, row {row}, column {column!r}: the cell must be JSON such as {wanted}, got {text[:60]!r}"
+        )
     return names

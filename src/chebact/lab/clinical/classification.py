@@ -1,4 +1,4 @@
-"""Scores of a two-class cross validation, from the counts of each fold: every definition of the tables lives here."""
+"""Scores of a two-class cross validation, from the counts of each fold: all definitions of the tables."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-__all__ = ["METRICS", "Counts", "Metric", "Tested", "counted", "metrics_in", "roc_auc", "scores_of"]
+__all__ = ["METRICS", "Counts", "Metric", "Tested", "count_cases", "metrics_in", "roc_auc", "scores_of"]
 
 
 @dataclass(frozen=True)
@@ -19,24 +19,24 @@ class Counts:
     false_negative: int
 
     def __add__(self, other: Counts) -> Counts:
-        """The counts of both taken together."""
+        """The sum of both counts."""
         mine, others = vars(self).values(), vars(other).values()
         return Counts(*(one + two for one, two in zip(mine, others, strict=True)))
 
     @property
     def accuracy(self) -> float:
-        """The part that is right."""
-        return part(self.true_positive + self.true_negative, sum(vars(self).values()))
+        """The fraction that is classified right."""
+        return ratio(self.true_positive + self.true_negative, sum(vars(self).values()))
 
     @property
     def sensitivity(self) -> float:
-        """The part of class 1 that is found."""
-        return part(self.true_positive, self.true_positive + self.false_negative)
+        """The fraction of class 1 that is classified right."""
+        return ratio(self.true_positive, self.true_positive + self.false_negative)
 
     @property
     def specificity(self) -> float:
-        """The part of class 0 that is left alone."""
-        return part(self.true_negative, self.true_negative + self.false_positive)
+        """The fraction of class 0 that is classified right."""
+        return ratio(self.true_negative, self.true_negative + self.false_positive)
 
     @property
     def balanced_accuracy(self) -> float:
@@ -46,17 +46,17 @@ class Counts:
     @property
     def f1(self) -> float:
         """F1 of class 1; zero where there is neither a true nor a false positive or negative to count."""
-        return part(2 * self.true_positive, 2 * self.true_positive + self.false_positive + self.false_negative)
+        return ratio(2 * self.true_positive, 2 * self.true_positive + self.false_positive + self.false_negative)
 
 
-def part(some: int, whole: int) -> float:
-    return some / whole if whole else 0.0
+def ratio(count: int, total: int) -> float:
+    return count / total if total else 0.0
 
 
-def counted(truth: Sequence[int], predicted: Sequence[int]) -> Counts:
+def count_cases(truth: Sequence[int], predicted: Sequence[int]) -> Counts:
     """Count the four cases.
 
-    >>> counted([1, 1, 0, 0, 0], [1, 0, 0, 0, 1])
+    >>> count_cases([1, 1, 0, 0, 0], [1, 0, 0, 0, 1])
     Counts(true_positive=1, false_positive=1, true_negative=2, false_negative=1)
     """
     pairs = [(int(one), int(other)) for one, other in zip(truth, predicted, strict=True)]
@@ -80,7 +80,7 @@ def roc_auc(truth: Sequence[int], scores: Sequence[float]) -> float | None:
 
 @dataclass(frozen=True)
 class Tested:
-    """What one seed gave: the counts of its folds, and the area under each fold's ROC curve where it was recorded."""
+    """One seed: the counts of its folds, and the area under each fold's ROC curve where it was recorded."""
 
     folds: Sequence[Counts]
     roc_auc: Sequence[float | None] = ()
@@ -89,8 +89,8 @@ class Tested:
 Score = Callable[[Tested], float | None]
 
 
-def pooled(seed: Tested) -> Counts:
-    """The counts of all folds taken together."""
+def pool_folds(seed: Tested) -> Counts:
+    """The sum of the counts of all folds."""
     return sum(seed.folds, Counts(0, 0, 0, 0))
 
 
@@ -123,12 +123,12 @@ class Metric:
 
 
 METRICS = {
-    "accuracy": Metric("Accuracy", lambda seed: pooled(seed).accuracy, ("scores", "systems", "tests")),
-    "sensitivity": Metric("Sensitivity", lambda seed: pooled(seed).sensitivity, ("scores",)),
-    "specificity": Metric("Specificity", lambda seed: pooled(seed).specificity, ("scores",)),
-    "micro_f1": Metric("Micro-F1", lambda seed: pooled(seed).f1, ("scores", "systems", "tests")),
+    "accuracy": Metric("Accuracy", lambda seed: pool_folds(seed).accuracy, ("scores", "systems", "tests")),
+    "sensitivity": Metric("Sensitivity", lambda seed: pool_folds(seed).sensitivity, ("scores",)),
+    "specificity": Metric("Specificity", lambda seed: pool_folds(seed).specificity, ("scores",)),
+    "micro_f1": Metric("Micro-F1", lambda seed: pool_folds(seed).f1, ("scores", "systems", "tests")),
     "macro_f1": Metric("Macro-F1", macro_f1, ("systems",)),
-    "balanced_accuracy": Metric("Balanced accuracy", lambda seed: pooled(seed).balanced_accuracy, ("scores",)),
+    "balanced_accuracy": Metric("Balanced accuracy", lambda seed: pool_folds(seed).balanced_accuracy, ("scores",)),
     "roc_auc": Metric("ROC AUC", mean_roc_auc, ("scores",), recorded=True),
 }
 """All but macro-F1 and ROC AUC come from the counts of all folds together, micro-F1 being F1 of class 1."""

@@ -8,7 +8,6 @@ __all__ = [
     "ACTIVATION_CELLS",
     "COLUMNS",
     "FEATURES",
-    "PARAMETERS",
     "PATIENTS",
     "RECORDINGS",
     "SYSTEMS",
@@ -29,9 +28,6 @@ relu           64 82.9±1.0 79.6±1.4 85.4±1.2  80.3±1.2
 tanh           64 83.1±1.1 79.7±1.8 85.7±1.3  80.5±1.3
 cl-extrapolate 64 84.6±0.9 80.7±1.3 87.6±1.0  82.0±1.1
 """
-
-PARAMETERS = {("relu", 32): 6_500, ("cl-extrapolate", 32): 7_000, ("relu", 64): 21_000, ("cl-extrapolate", 64): 22_000}
-"""As printed; the counts themselves are 6,434, 6,946, 21,058 and 22,082."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +51,7 @@ SYSTEMS = (
 )
 
 
-def cells() -> dict[tuple[str, int, str], tuple[float, float]]:
+def parse_cells() -> dict[tuple[str, int, str], tuple[float, float]]:
     found = {}
     for line in TABLE.strip().splitlines():
         model, width, *texts = line.split()
@@ -65,7 +61,7 @@ def cells() -> dict[tuple[str, int, str], tuple[float, float]]:
     return found
 
 
-ACTIVATION_CELLS = cells()
+ACTIVATION_CELLS = parse_cells()
 
 
 def published_cell(model: str, width: int | None, metric: str) -> tuple[float, float] | None:

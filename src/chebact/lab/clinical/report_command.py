@@ -9,13 +9,13 @@ from typing import Annotated
 from rich.console import Console
 
 from chebact.lab import LabError
+from chebact.lab.clinical.record import ClinicalRecord
 from chebact.lab.clinical.rows import REFERENCE, Row, rows_of, tables_of
 from chebact.lab.clinical.sheets import caption, document_blocks, sheets_of
 from chebact.lab.commands.report import NO_FILES, USUAL_PAGE, FileOptions, PageOptions, View
 from chebact.lab.commands.report import report as report_records
-from chebact.lab.options import Several
+from chebact.lab.options import Records, Several, about
 from chebact.lab.page.sheet import as_rich
-from chebact.lab.store import Record
 
 __all__ = ["report"]
 
@@ -25,34 +25,27 @@ SHOWN = ("generated", "parkinson-replicated", "parkinson-multiple")  # the data 
 
 def report(
     *,
-    results: Path = RESULTS,
-    datasets: Annotated[tuple[str, ...], Several] = (),
-    against: str | None = None,
+    results: Records = RESULTS,
+    datasets: Annotated[tuple[str, ...], Several, about("Only the tables of these data.")] = (),
+    against: Annotated[
+        str | None,
+        about("The model that the others are tested against; tanh by default, where there is a record of it."),
+    ] = None,
     files: FileOptions = NO_FILES,
     page: PageOptions = USUAL_PAGE,
 ) -> None:
-    """Show the tables that the records give, in percent, with the tests between models, and write the page.
-
-    Parameters
-    ----------
-    results
-        Folder of the records.
-    datasets
-        Only the tables of these data.
-    against
-        The model that the others are tested against; tanh by default, where there is a record of it.
-    """
+    """Show the tables that the records give, in percent, with the tests between models, and write the page."""
     seen: set[str] = set()
 
-    def keep(record: Record) -> bool:
-        seen.add(record.spec["data"])
-        return not datasets or record.spec["data"] in datasets
+    def keep(record: ClinicalRecord) -> bool:
+        seen.add(record.spec.data)
+        return not datasets or record.spec.data in datasets
 
-    def view(records: Sequence[Record]) -> View:
+    def view(records: Sequence[ClinicalRecord]) -> View:
         rows = rows_of(records, against or REFERENCE)
         if against is not None and not any(row.model == against for row in rows):
             known = ", ".join(dict.fromkeys(row.model for row in rows))
-            raise LabError(f"there is no record of {against!r} to test against: choose --against from {known}")
+            raise LabError(f"--against must be one of {known}, got {against!r}: there is no record of it")
         tables = tables_of(rows, against or REFERENCE)
         missing = {f"clinical-{name}": "Not run yet." for name in SHOWN if name not in seen}
         plain = [row.values for row in rows]

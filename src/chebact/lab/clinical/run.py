@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from chebact.lab import LabError
-from chebact.lab.clinical.baselines import MAJORITY
-from chebact.lab.clinical.duplicates import Shared, in_common
-from chebact.lab.clinical.fold_inputs import Choices, chosen_in_folds, chosen_on_cohort, prepared
+from chebact.lab.clinical.baselines import BASELINES, MAJORITY
+from chebact.lab.clinical.duplicates import Shared, find_shared_rows
+from chebact.lab.clinical.fold_inputs import Choices, choose_in_folds, choose_on_cohort, prepare_folds
 from chebact.lab.clinical.models import baseline_results, network_results
+from chebact.lab.clinical.record import ChoiceResults
 from chebact.lab.clinical.spec import (
     IN_FOLDS,
     NONE,
@@ -32,10 +33,11 @@ from chebact.lab.clinical.spec import (
 )
 from chebact.lab.clinical.table import Recordings
 from chebact.lab.engine import Engine, Step, Work
-from chebact.lab.spec import parts_of
-from chebact.lab.starts import start_of
+from chebact.lab.spec import check_choice, parts_of
+from chebact.lab.starts import check_start, resolve_start
 from chebact.lab.store import read_record
 from chebact.lab.workers import cores
+from chebact.table import ACTIVATIONS
 
 __all__ = ["CHOICE", "NAME", "ClinicalRequest", "run_clinical"]
 
@@ -54,29 +56,34 @@ class ClinicalRequest(ClinicalSettings):
 
     def specs(self, table: Recordings, choice: str) -> list[NetworkSpec | BaselineSpec]:
         """All that is to be trained on a table, the longest first."""
-        of = partial(NetworkSpec.of, table, choice, self, **parts_of(self, NetworkSettings))
+        make = partial(NetworkSpec.for_table, table, choice, self, **parts_of(self, NetworkSettings))
         names = [model for model in dict.fromkeys(self.models) if model not in (MAJORITY, NONE)]
+        for name in names:
+            check_choice("model", name, (*ACTIVATIONS, MAJORITY))
+            check_start(resolve_start(self.init, name, names), name)
         networks = [
-            of(model=model, width=width, init=start_of(self.init, model, names))
+            make(model=model, width=width, init=resolve_start(self.init, model, names))
             for model in names
             for width in dict.fromkeys(self.widths)
         ]
         plain = dict.fromkeys([*(name for name in self.models if name == MAJORITY), *self.baselines])
-        others = [BaselineSpec.of(table, choice, self, model=name) for name in plain if name != NONE]
+        others = [BaselineSpec.for_table(table, choice, self, model=name) for name in plain if name != NONE]
+        for spec in others:
+            check_choice("baseline", spec.model, BASELINES)
         if not networks and not others:
             raise LabError("nothing is asked for: name one model and one width, or one baseline, at least")
         return sorted([*networks, *others], key=lambda spec: spec.cost(), reverse=True)
 
-    def choosing(self) -> list[ChoiceSpec]:
+    def choice_specs(self) -> list[ChoiceSpec]:
         """The choices of features that come first: one on the second cohort, or one per seed, or none."""
         if self.chooser is None and not self.in_folds:
             return []
         settings: dict[str, Any] = {"wanted_for": self.table.name, **parts_of(self, ChoiceSettings)}
         if self.chooser is not None:
             once = FoldSettings(seeds=1, folds=1)
-            return [ChoiceSpec.of(self.chooser_table(), "all", once, **settings, seed=None)]
-        of = partial(ChoiceSpec.of, self.table, "all", self, **settings)
-        return [of(seed=seed, seeds=1) for seed in range(self.seeds)]
+            return [ChoiceSpec.for_table(self.chooser_table(), "all", once, **settings, seed=None)]
+        make = partial(ChoiceSpec.for_table, self.table, "all", self, **settings)
+        return [make(seed=seed, seeds=1) for seed in range(self.seeds)]
 
     def chooser_table(self) -> Recordings:
         """The second cohort with the features that both have."""
@@ -106,7 +113,7 @@ class ClinicalRequest(ClinicalSettings):
     def shared(self, chooser: Recordings) -> Shared:
         """What the table has in common with another of some of its features."""
         own = self.table.with_features(chooser.features)
-        return in_common(own.x, own.subjects, chooser.x, chooser.subjects)
+        return find_shared_rows(own.x, own.subjects, chooser.x, chooser.subjects)
 
 
 def run_clinical(
@@ -114,25 +121,25 @@ def run_clinical(
 ) -> Iterator[Step]:
     """Train what is missing in the results folder and write the records; yields what was there, then every record."""
     for seed in range(request.seeds):  # a table that does not allow these folds is refused before anything runs
-        prepared(request.table, Trial.of(request.table, "all", request), seed)
-    choosing, engine = request.choosing(), Engine(results, workers=workers, dask=dask)
+        prepare_folds(request.table, Trial.for_table(request.table, "all", request), seed)
+    choosing, engine = request.choice_specs(), Engine(results, workers=workers, dask=dask)
     if choosing:
         table = request.table if request.chooser is None else request.chooser_table()
         jobs = (workers or cores()) if request.chooser is not None else 1  # one cohort is one piece, for all cores
         work = Work(CHOICE, partial(choice_results, table=table, jobs=jobs), ("scikit-learn", "Boruta"))
-        yield from engine.run(alone(choosing), work, later=request.specs(request.table, "all"))
-    found = [read_record(spec.path(results)).results for spec in choosing]
+        yield from engine.run(single_groups(choosing), work, later=request.specs(request.table, "all"))
+    found: list[ChoiceResults] = [read_record(spec.path(results)).typed.results for spec in choosing]
     table, choices, choice = request.table, None, "all"
     if request.chooser is not None:
-        table, choice = table.with_features(found[0]["features"]), f"{ON_COHORT}{request.chooser.name}"
+        table, choice = table.with_features(found[0].features or ()), f"{ON_COHORT}{request.chooser.name}"
     elif request.in_folds:
-        choices = [[fold["columns"] for fold in seed["folds"]] for seed in found]
+        choices = [[fold.columns for fold in seed.folds or ()] for seed in found]
         choice = f"{IN_FOLDS}, {request.trees} trees, {request.rounds} rounds"
     training = Work(NAME, partial(model_results, table=table, choices=choices), ("scikit-learn",))
-    yield from engine.run(alone(request.specs(table, choice)), training)
+    yield from engine.run(single_groups(request.specs(table, choice)), training)
 
 
-def alone(specs: Sequence[Any]) -> list[list[Any]]:
+def single_groups(specs: Sequence[Any]) -> list[list[Any]]:
     """Groups of one."""
     return [[spec] for spec in specs]
 
@@ -141,9 +148,9 @@ def choice_results(group: Sequence[ChoiceSpec], table: Recordings, jobs: int) ->
     """Features chosen on a cohort, or in the folds of a seed."""
     (spec,) = group
     if spec.seed is None:
-        features, how = chosen_on_cohort(table, spec, jobs)
+        features, how = choose_on_cohort(table, spec, jobs)
         return [{"features": features, "how": how}]
-    return [{"folds": [{"columns": columns, "how": how} for columns, how in chosen_in_folds(table, spec)]}]
+    return [{"folds": [{"columns": columns, "how": how} for columns, how in choose_in_folds(table, spec)]}]
 
 
 def model_results(

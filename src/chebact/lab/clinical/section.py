@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from chebact.lab.clinical.figures import colour_of, score_panel
+from chebact.lab.clinical.record import ClinicalRecord
 from chebact.lab.clinical.rerun import clinical_commands
 from chebact.lab.clinical.rows import FEWEST, REFERENCE, Row, is_dementiabank, rows_of, tables_of
 from chebact.lab.clinical.sheets import caption, score_metrics, sheets_of, title_of
@@ -29,7 +30,7 @@ COMMAND = "chebact run clinical --data db-34-am.csv --preset dementiabank --sele
 
 def sections(results: Results) -> list[Section]:
     """What the clinical records show."""
-    rows = rows_of(results.of("clinical"))
+    rows = rows_of(results.typed(ClinicalRecord))
     tables = tables_of(rows)
     blocks: list[Block] = []
     for index, table in enumerate(tables):
@@ -43,49 +44,54 @@ def sections(results: Results) -> list[Section]:
         lines = (*clinical_commands(row.spec for row in rows), "chebact report clinical")
         blocks.append(Fold("How to run it again", (Words(("Finished parts are skipped.",)), Commands(lines))))
     lead = (
-        "Two classes of voice recordings, tested on people whom no network has met: every seed splits the people anew "
-        "into folds. Networks of two widths with ReLU, tanh and CL-extrapolate, beside common classifiers."
+        "Two classes of voice recordings, tested on people whom no network has met: every seed splits the people "
+        "into other folds. Networks of two widths with ReLU, tanh and CL-extrapolate, beside common classifiers."
     )
-    found = [each for table in tables if (each := difference_in(table)) is not None]
+    found = [each for table in tables if (each := find_difference(table)) is not None]
     return [
         Section(
-            "clinical", "Voice recordings", tuple(blocks), lead, finding=finding_of(found), shows=shown_by(found, rows)
+            "clinical",
+            "Voice recordings",
+            tuple(blocks),
+            lead,
+            finding=make_finding(found),
+            shows=conclude(found, rows),
         )
     ]
 
 
-def difference_in(table: Sequence[Row]) -> tuple[Row, float] | None:
+def find_difference(table: Sequence[Row]) -> tuple[Row, float] | None:
     """CL-extrapolate at the smallest width, and how far its accuracy is above that of tanh; None where one lacks."""
     own = [row for row in table if row.model == SUBJECT and row.against == REFERENCE and "accuracy" in row.above]
     row = min(own, key=lambda row: row.width or 0, default=None)
     return None if row is None else (row, row.above["accuracy"])
 
 
-def finding_of(found: Sequence[tuple[Row, float]]) -> Finding | None:
+def make_finding(found: Sequence[tuple[Row, float]]) -> Finding | None:
     """The first table's difference in a number, all of them in a sentence."""
     if not found:
         return None
     (first, difference), others = found[0], found[1:]
-    more = "; ".join(f"{signed(other)} on {row.data}" for row, other in others)
+    more = "; ".join(f"{format_signed(other)} on {row.data}" for row, other in others)
     sentence = (
         f"accuracy of CL-extrapolate against {title_of(REFERENCE)}, width {first.width}, on {first.data} data"
         + (f"; {more}" if more else "")
         + "."
     )
-    return Finding(f"{signed(difference)} points", sentence)
+    return Finding(f"{format_signed(difference)} points", sentence)
 
 
-def signed(number: float) -> str:
+def format_signed(number: float) -> str:
     """One decimal with its sign; a difference that rounds to zero has none.
 
-    >>> signed(1.24), signed(-0.04)
+    >>> format_signed(1.24), format_signed(-0.04)
     ('+1.2', '0.0')
     """
     text = f"{number:+.1f}"
     return "0.0" if float(text) == 0 else text.replace("-", "\N{MINUS SIGN}")
 
 
-def shown_by(found: Sequence[tuple[Row, float]], rows: Sequence[Row]) -> str:
+def conclude(found: Sequence[tuple[Row, float]], rows: Sequence[Row]) -> str:
     """What the experiment comes to."""
     if not found:
         return ""
@@ -105,8 +111,8 @@ def shown_by(found: Sequence[tuple[Row, float]], rows: Sequence[Row]) -> str:
 def verdict(row: Row, difference: float) -> str:
     """Better or worse where the test says so."""
     if row.p_welch is None or row.p_welch >= SURE or row.seeds < FEWEST:
-        return f"no clear difference ({signed(difference)} points)"
-    return f"{'better' if difference > 0 else 'worse'} ({signed(difference)} points)"
+        return f"no clear difference ({format_signed(difference)} points)"
+    return f"{'better' if difference > 0 else 'worse'} ({format_signed(difference)} points)"
 
 
 def accuracy_of(row: Row) -> float:

@@ -1,4 +1,4 @@
-"""The clinical tables for people: scores with arrows, beside other systems, and the tests behind the arrows."""
+"""The clinical tables as sheets: scores with arrows, the comparison with other systems, and the tests."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ TIPS = {MAJORITY: "always predicts the more frequent class"}
 
 
 def caption(rows: Sequence[Row]) -> str:
-    """What the data are, in one line; generated data are called so first of all."""
+    """What the data are, in one line; generated data are named so first."""
     row = rows[0]
     kind = "Generated data (nobody was recorded)" if row.generated else f"Data: {row.data}"
     labels = ", labels shuffled by subject (there is nothing to learn)" if row.labels == "shuffled" else ""
@@ -42,25 +42,25 @@ def caption(rows: Sequence[Row]) -> str:
     epochs = next((f", epochs: {each.epochs}" for each in rows if each.epochs is not None), "")
     return (
         f"{kind}{labels}: {size}, {features}; {row.seeds} seeds of {row.folds} folds{epochs}{join}; "
-        f"digest of the table {row.spec['digest']}"
+        f"digest of the table {row.spec.digest}"
     )
 
 
 def sheets_of(rows: Sequence[Row], published: str = "in brackets", name: str = "clinical") -> list[Sheet]:
-    """The paper's two tables, and that of the tests behind the arrows; `published` says where those figures stand."""
+    """The paper's two tables, and that of the tests; `published` says where the published figures are."""
     against = reference_in_words(rows)
-    sheets = [scores(rows, against, published, f"{name}-sheet-0"), systems(rows, f"{name}-sheet-1")]
-    return sheets if against is None else [*sheets, tests(rows, against, f"{name}-sheet-2")]
+    sheets = [score_sheet(rows, against, published, f"{name}-sheet-0"), system_sheet(rows, f"{name}-sheet-1")]
+    return sheets if against is None else [*sheets, test_sheet(rows, against, f"{name}-sheet-2")]
 
 
-def scores(rows: Sequence[Row], against: str | None, published: str, name: str) -> Sheet:
+def score_sheet(rows: Sequence[Row], against: str | None, published: str, name: str) -> Sheet:
     """The table of the activations."""
     paper = is_dementiabank(rows[0].spec)
     note = NOTE.format(against) if against else "mean ± standard deviation over the seeds, in percent"
     shown = score_metrics(rows)
     heads = ("width", "parameters", *(METRICS[metric].title for metric in shown))
     body = tuple(
-        (*named(row), count_cell(row.parameters), *(score_cell(row, metric) for metric in shown)) for row in rows
+        (*name_cells(row), count_cell(row.parameters), *(score_cell(row, metric) for metric in shown)) for row in rows
     )
     unlike = unlike_paper(rows[0].spec)
     apart = f" (not comparable, {unlike})" if unlike else ""
@@ -68,7 +68,7 @@ def scores(rows: Sequence[Row], against: str | None, published: str, name: str) 
     return Sheet(
         name,
         title,
-        headed(heads),
+        make_heads(heads),
         body,
         toned=paper and not unlike,
         notes=(WORDS + ("" if "roc_auc" in shown else NO_AUC),),
@@ -80,13 +80,13 @@ def score_metrics(rows: Sequence[Row]) -> list[str]:
     return [name for name in metrics_in("scores") if any(row.values.get(name) is not None for row in rows)]
 
 
-def headed(heads: Sequence[str]) -> tuple[Head, ...]:
+def make_heads(heads: Sequence[str]) -> tuple[Head, ...]:
     """The model, then columns of numbers."""
     return Head("model"), *(Head(head, right=True) for head in heads)
 
 
 def reference_in_words(rows: Sequence[Row]) -> str | None:
-    """The model that the rows are tested against, with the width that stands for it where a row has none."""
+    """The model that the rows are tested against, with the width that is used for rows without a width."""
     model = next((row.against for row in rows if row.against), None)
     if model is None:
         return None
@@ -96,11 +96,11 @@ def reference_in_words(rows: Sequence[Row]) -> str | None:
     return f"{title_of(model)}{width}{held}"
 
 
-def systems(rows: Sequence[Row], name: str) -> Sheet:
+def system_sheet(rows: Sequence[Row], name: str) -> Sheet:
     """The comparison with other systems: ours, and the published rows where they have something to do with ours."""
     shown = (*metrics_in("systems"), BEST)
     heads = ("width", *(METRICS[metric].title for metric in shown[:-1]), "Best macro-F1")
-    body = [(*named(row), *(plain_cell(row, metric) for metric in shown)) for row in rows]
+    body = [(*name_cells(row), *(plain_cell(row, metric) for metric in shown)) for row in rows]
     title = "Comparison (macro-F1: mean of the folds' F1; best macro-F1: of the best seed, ± over its folds)"
     if is_dementiabank(rows[0].spec) or rows[0].generated:
         title += "; rows marked published are printed in the paper"
@@ -108,20 +108,22 @@ def systems(rows: Sequence[Row], name: str) -> Sheet:
         for each in SYSTEMS:
             printed = (Cell(getattr(each, metric) or "-") for metric in shown)
             body.append((Cell(f"{each.model} (published, DementiaBank)"), Cell(""), *printed))
-    return Sheet(name, title, headed(heads), tuple(body))
+    return Sheet(name, title, make_heads(heads), tuple(body))
 
 
-def tests(rows: Sequence[Row], against: str, name: str) -> Sheet:
+def test_sheet(rows: Sequence[Row], against: str, name: str) -> Sheet:
     """p-values: Lilliefors' of each model, Welch's and the paired t test against the reference."""
     kinds = {"lilliefors": "Lilliefors", "p_welch": "Welch", "p_paired": "paired"}
     columns = [(metric, kind) for metric in metrics_in("tests") for kind in kinds]
     heads = ("width", *(f"{METRICS[metric].title}: {kinds[kind]}" for metric, kind in columns))
-    body = tuple((*named(row), *(p_cell(row.values[f"{kind}_{metric}"]) for metric, kind in columns)) for row in rows)
+    body = tuple(
+        (*name_cells(row), *(p_cell(row.values[f"{kind}_{metric}"]) for metric, kind in columns)) for row in rows
+    )
     title = (
         "p-values (Lilliefors: that the seeds are normal; Welch's and the paired t test: of a difference from "
         f"{against})"
     )
-    return Sheet(name, title, headed(heads), body)
+    return Sheet(name, title, make_heads(heads), body)
 
 
 def title_of(model: str) -> str:
@@ -129,7 +131,7 @@ def title_of(model: str) -> str:
     return BASELINES.get(model) or (ACTIVATIONS[model].label if model in ACTIVATIONS else model)
 
 
-def named(row: Row) -> tuple[Cell, Cell]:
+def name_cells(row: Row) -> tuple[Cell, Cell]:
     """Model and width."""
     return Cell(title_of(row.model), tip=TIPS.get(row.model, "")), count_cell(row.width)
 
@@ -149,18 +151,18 @@ def plain_cell(row: Row, metric: str) -> Cell:
 
 def score_cell(row: Row, metric: str) -> Cell:
     """A score with its arrows, over the published one, coloured by the distance."""
-    own = plain_cell(row, metric)
+    plain = plain_cell(row, metric)
     mean, paper, spread = (row.values.get(each) for each in (metric, f"paper_{metric}", f"paper_{metric}_std"))
     printed = "" if paper is None or spread is None else plus_minus(paper, spread, 1)
     away = ""
     tone: Tone = ""
     if not row.nan and mean is not None and paper is not None and spread and not unlike_paper(row.spec):
         away, tone = tone_of(mean, paper, spread, higher_is_better=True)
-    return Cell(own.text + arrows(row, metric), own.number, printed, tone, away=away)
+    return Cell(plain.text + arrows(row, metric), plain.number, printed, tone, away=away)
 
 
 def arrows(row: Row, metric: str) -> str:
-    """Which way a score differs from that of the reference, where a test with seeds enough says that it does."""
+    """Which way a score differs from that of the reference, where a test with enough seeds finds a difference."""
     p, above = row.values[f"p_welch_{metric}"], row.above.get(metric)
     if p is None or above is None or row.seeds < FEWEST or row.nan:
         return ""
@@ -181,7 +183,7 @@ def markdown(rows: Sequence[Row]) -> str:
 
 def document_blocks(tables: Sequence[Sequence[Row]]) -> dict[str, str]:
     """The generated blocks of a document by name: `clinical-<data>`, with `-add` and `-shuffled` where it is so. Tables
-    of one name that differ in something else stand one below the other.
+    of one name that differ in something else follow each other.
     """
     found: dict[str, list[str]] = {}
     for rows in tables:

@@ -1,11 +1,10 @@
-"""The specs of the clinical experiment: what is learned from, by whom, and how often.
+"""The specs of the clinical experiment: the data, the models, and the repetitions.
 
 The fields of `ClinicalSettings` are options of `chebact run clinical`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, get_args
@@ -13,10 +12,9 @@ from typing import Annotated, Any, Literal, Self, get_args
 from chebact.lab import LabError
 from chebact.lab.clinical.baselines import BASELINES, MAJORITY
 from chebact.lab.clinical.table import Recordings
-from chebact.lab.options import Several, Whole, about
-from chebact.lab.spec import added, check_choice, check_count, parts_of, rebuilt
-from chebact.lab.starts import PAPER, Start, check_start
-from chebact.table import ACTIVATIONS
+from chebact.lab.options import Integer, Several, about
+from chebact.lab.spec import added, check_choice, check_count, parts_of
+from chebact.lab.starts import PAPER, Start
 
 __all__ = [
     "BaselineSpec",
@@ -26,13 +24,12 @@ __all__ = [
     "NetworkSettings",
     "NetworkSpec",
     "Trial",
-    "spec_of",
 ]
 
 Shortcut = Literal["average", "add"]
 Labels = Literal["true", "shuffled"]
 NONE = "none"
-IN_FOLDS, ON_COHORT = "boruta in folds", "boruta on "  # how the features came about, as records say it
+IN_FOLDS, ON_COHORT = "boruta in folds", "boruta on "  # how the features were chosen, as records say it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,15 +45,15 @@ class ModelSettings:
     baselines: Annotated[tuple[str, ...], Several, about("Models of scikit-learn; or the word none.")] = tuple(
         name for name in BASELINES if name != MAJORITY
     )
-    widths: Annotated[tuple[Whole, ...], Several, about("Widths of the networks.")] = (32, 64)
+    widths: Annotated[tuple[Integer, ...], Several, about("Widths of the networks.")] = (32, 64)
 
 
 @dataclass(frozen=True, kw_only=True)
 class FoldSettings:
     """How often, and in what parts."""
 
-    seeds: Annotated[Whole, about("Draws of the folds.")] = 30
-    folds: Annotated[Whole, about("Parts that the subjects are split in.")] = 10
+    seeds: Annotated[Integer, about("Draws of the folds.")] = 30
+    folds: Annotated[Integer, about("Parts that the subjects are split in.")] = 10
     labels: Annotated[Labels, about("Shuffled by subject, balanced accuracy is 50 % unless there is a leak.")] = "true"
 
 
@@ -64,7 +61,7 @@ class FoldSettings:
 class NetworkSettings:
     """How a network is built and trained."""
 
-    epochs: Annotated[Whole, about("Passes over the data.")] = 300
+    epochs: Annotated[Integer, about("Passes over the data.")] = 300
     shortcut: Annotated[
         Shortcut, about("Average a block with its input, as in the paper, or add it, as in the released code.")
     ] = "average"
@@ -75,8 +72,8 @@ class NetworkSettings:
 class ChoiceSettings:
     """How Boruta chooses features."""
 
-    trees: Annotated[Whole, about("Trees of Boruta's forest.")] = 150
-    rounds: Annotated[Whole, about("Rounds of Boruta at the most.")] = 100
+    trees: Annotated[Integer, about("Trees of Boruta's forest.")] = 150
+    rounds: Annotated[Integer, about("Rounds of Boruta at the most.")] = 100
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,7 +84,7 @@ class ClinicalSettings(ChoiceSettings, NetworkSettings, FoldSettings, ModelSetti
 @dataclass(frozen=True, kw_only=True)
 class Trial(FoldSettings):
     """The data and their folds. `digest` is that of the table with the features that were offered; `choice` says how
-    those came about. With shuffled labels there is nothing to be learned, and what is found all the same is a leak.
+    they were chosen. With shuffled labels there is nothing to learn: a score above chance is a leak.
     """
 
     data: str
@@ -105,8 +102,8 @@ class Trial(FoldSettings):
             check_count(what, getattr(self, what))
 
     @classmethod
-    def of(cls, table: Recordings, choice: str, settings: FoldSettings, **more: Any) -> Self:
-        """The spec on a table, features chosen in this way; `more` are the fields that a trial has not."""
+    def for_table(cls, table: Recordings, choice: str, settings: FoldSettings, **more: Any) -> Self:
+        """The spec on a table, features chosen in this way; `more` are the other fields."""
         return cls(
             data=table.name,
             digest=table.digest,
@@ -120,7 +117,7 @@ class Trial(FoldSettings):
         )
 
     def folder(self, results: Path) -> Path:
-        """Where the records of this data lie."""
+        """The folder of the records of this data."""
         return results / (self.data if self.labels == "true" else f"{self.data}-shuffled")
 
 
@@ -130,12 +127,8 @@ class BaselineSpec(Trial):
 
     model: str
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_choice("baseline", self.model, BASELINES)
-
     def path(self, results: Path) -> Path:
-        """Where its record lies below the results folder."""
+        """The path of its record below the results folder."""
         return self.folder(results) / "baselines" / f"{self.model}.json"
 
     def cost(self) -> float:
@@ -159,14 +152,12 @@ class NetworkSpec(NetworkSettings, Trial):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_choice("model", self.model, (*ACTIVATIONS, MAJORITY))
         check_choice("shortcut", self.shortcut, get_args(Shortcut))
-        check_start(self.init, self.model)
         for what in ("width", "epochs", "batch_size"):
             check_count(what, getattr(self, what))
 
     def path(self, results: Path) -> Path:
-        """Where its record lies below the results folder."""
+        """The path of its record below the results folder."""
         return self.folder(results) / self.shortcut / f"{self.model}-{self.width}.json"
 
     def cost(self) -> float:
@@ -189,10 +180,10 @@ class ChoiceSpec(ChoiceSettings, Trial):
         check_count("trees", self.trees)
         check_count("rounds", self.rounds)
         if self.rounds < 2:
-            raise LabError("Boruta needs 2 rounds or more, got `rounds` 1")
+            raise LabError("`rounds` must be 2 or more, which Boruta needs, got 1")
 
     def path(self, results: Path) -> Path:
-        """Where its record lies below the results folder."""
+        """The path of its record below the results folder."""
         if self.seed is None:
             return results / self.wanted_for / "choice" / "cohort.json"
         return self.folder(results) / "choice" / f"seed-{self.seed:02d}.json"
@@ -201,10 +192,3 @@ class ChoiceSpec(ChoiceSettings, Trial):
         """About how many seconds of one core it takes."""
         fits = self.rounds * (1 if self.seed is None else self.folds)
         return fits * self.trees * (1 + self.features / 100) * self.recordings / 407 * 6e-4
-
-
-def spec_of(plain: Mapping[str, Any]) -> Trial:
-    """The spec of a record: of features that were chosen, of a network, or of a baseline."""
-    if "wanted_for" in plain:
-        return rebuilt(ChoiceSpec, plain)
-    return rebuilt(NetworkSpec, plain) if "width" in plain else rebuilt(BaselineSpec, plain)

@@ -1,7 +1,7 @@
-"""Tables of recordings: one row a recording, with a subject, a label and features. Numbers and text are read, no more.
+"""Tables of recordings: one row per recording, with a subject, a label and features.
 
-What the paper says of such tables is done: columns with a missing value are left out, and so are recordings of other
-diagnoses. All else that is not as it should be is an error that names the row (the header is row 1) and the column.
+As in the paper, columns with a missing value are left out, and so are recordings of other diagnoses. Any other fault
+is an error that names the row (the header is row 1) and the column.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chebact.lab.clinical.cells import DataError, is_missing, label_of, number_of
-from chebact.lab.clinical.duplicates import twins
+from chebact.lab.clinical.duplicates import describe_duplicates
 from chebact.lab.clinical.features import PAPER_FEATURES
 
 __all__ = [
@@ -51,7 +51,7 @@ class Columns:
 
     Recordings whose label is `positive` are class 1. `negative` lists the labels of class 0, and recordings of any
     other are left out; without it, there must be just one other label. `features` names the columns to learn from;
-    without it, all that have a name but `subject`, `label` and `drop`. `two_labels` says what becomes of a subject
+    without it, all that have a name but `subject`, `label` and `drop`. `two_labels` says what to do with a subject
     whose recordings have both labels.
     """
 
@@ -85,16 +85,16 @@ def preset(name: str) -> Columns:
     'original_subject_id'
     """
     if name not in PRESETS:
-        raise DataError(f"unknown preset {name!r}: choose from {', '.join(PRESETS)}")
+        raise DataError(f"preset must be one of {', '.join(PRESETS)}, got {name!r} ({type(name).__name__})")
     return PRESETS[name]
 
 
 @dataclass(frozen=True, eq=False)
 class Recordings:
-    """A table in memory: x (recording, feature), y (recording,) of 0 and 1, one subject a recording.
+    """A table in memory: x (recording, feature), y (recording,) of 0 and 1, one subject per recording.
 
     `left_out` says in words what of the file is not there, `remarks` what is strange in it. `generated` is True for
-    data that nobody recorded.
+    generated data.
 
     >>> table = Recordings("two", np.zeros((2, 1)), np.array([0, 1]), ("a", "b"), ("pause",))
     >>> table.size, table.positive
@@ -122,7 +122,7 @@ class Recordings:
 
     @property
     def digest(self) -> str:
-        """The start of a SHA-256 over all that is learned from: names, subjects, labels and the bits of x.
+        """The start of a SHA-256 of the data: names, subjects, labels and the bits of x.
 
         The last bits of generated numbers depend on the processor (exponentials, matrix products), so that those count
         to three decimals. A generated table that was published under the digest of all its bits keeps that one.
@@ -134,10 +134,10 @@ class Recordings:
         return PUBLISHED.get(digest, digest) if self.generated else digest
 
     def with_features(self, names: Sequence[str]) -> Recordings:
-        """The same recordings with these columns alone, in this order; a `DataError` names those that are missing."""
+        """The same recordings with only these columns, in this order; a `DataError` names those that are missing."""
         missing = [name for name in names if name not in self.features]
         if missing or not names:
-            raise DataError(f"{self.name} has no feature {listed(missing)}" if missing else "no feature is asked for")
+            raise DataError(f"{self.name} has no feature {quote_names(missing)}" if missing else "no feature is named")
         columns = [self.features.index(name) for name in names]
         return replace(self, x=self.x[:, columns], features=tuple(names))
 
@@ -155,12 +155,12 @@ def read_recordings(path: Path | str, columns: Columns, *, name: str | None = No
     """
     path = Path(path)
     if columns.two_labels not in get_args(TwoLabels):
-        raise DataError(f"two_labels must be one of {', '.join(get_args(TwoLabels))}; got {columns.two_labels!r}")
+        raise DataError(f"two_labels must be one of {', '.join(get_args(TwoLabels))}, got {columns.two_labels!r}")
     header, rows = rows_of(path)
     check_header(path, header, columns)
-    kept, labels, other = labelled(path, header, rows, columns)
+    kept, labels, other = split_by_label(path, header, rows, columns)
     subjects = subjects_of(path, header, kept, columns)
-    kept, labels, subjects, mixed = one_label_each(path, kept, labels, subjects, columns.two_labels)
+    kept, labels, subjects, mixed = settle_two_labels(path, kept, labels, subjects, columns.two_labels)
     wanted, unnamed = features_of(header, columns)
     x, missing = numbers_of(path, header, kept, wanted)
     names = tuple(x)
@@ -169,7 +169,11 @@ def read_recordings(path: Path | str, columns: Columns, *, name: str | None = No
     table = np.array([x[each] for each in names], dtype=np.float64).T.copy()
     check_duplicates(path, table, names)
     check_deviations(path, table, names)
-    y, notes, remarks = np.array(labels, dtype=np.int64), (*other, *mixed, *unnamed, *missing), twins(table, subjects)
+    y, notes, remarks = (
+        np.array(labels, dtype=np.int64),
+        (*other, *mixed, *unnamed, *missing),
+        describe_duplicates(table, subjects),
+    )
     return Recordings(name or path.stem, table, y, tuple(subjects), names, notes, remarks=remarks)
 
 
@@ -180,8 +184,8 @@ def features_of(header: Sequence[str], columns: Columns) -> tuple[list[str], lis
     if columns.features:
         return [each for each in columns.features if each not in columns.drop], []
     free = [each for each in header if each not in (columns.subject, columns.label, *columns.drop)]
-    unnamed = [str(place) for place, each in enumerate(header, 1) if each in free and UNNAMED.fullmatch(each)]
-    note = [f"{counted(len(unnamed), 'column')} without a name: number {', '.join(unnamed)}"] if unnamed else []
+    unnamed = [str(index) for index, each in enumerate(header, 1) if each in free and UNNAMED.fullmatch(each)]
+    note = [f"{count_words(len(unnamed), 'column')} without a name: number {', '.join(unnamed)}"] if unnamed else []
     return [each for each in free if not UNNAMED.fullmatch(each)], note
 
 
@@ -195,17 +199,17 @@ def rows_of(path: Path) -> tuple[list[str], list[Row]]:
     except (UnicodeDecodeError, csv.Error) as error:
         raise DataError(f"{path} is not a CSV file in UTF-8: {error}") from error
     if len(rows) < 2:
-        raise DataError(f"{path} has no recordings: a header and one row or more are wanted")
+        raise DataError(f"{path} must have a header and one recording or more, got {len(rows)} rows")
     check_separator(path, ",".join(rows[0][1]))
     header = [cell.strip() for cell in rows[0][1]]
     for number, cells in rows[1:]:
         if len(cells) != len(header):
-            raise DataError(f"{path}, row {number}: {len(cells)} cells, but the header has {len(header)}")
+            raise DataError(f"{path}, row {number} must have {len(header)} cells as the header has, got {len(cells)}")
     return header, rows[1:]
 
 
 def check_separator(path: Path, header: str) -> None:
-    """A `DataError` where a spreadsheet has put another mark than commas between the columns."""
+    """A `DataError` where the columns are separated by something other than commas."""
     for mark, name in ((";", "semicolons"), ("\t", "tabs")):
         if header.count(mark) > header.count(","):
             raise DataError(
@@ -215,36 +219,36 @@ def check_separator(path: Path, header: str) -> None:
 
 
 def check_header(path: Path, header: Sequence[str], columns: Columns) -> None:
-    """Each name once, and all that are asked for."""
+    """A `DataError` unless each name is there once, and all that `columns` names are there."""
     twice = [each for position, each in enumerate(header) if each and each in header[:position]]
     if twice:
-        raise DataError(f"{path} has the column {listed(twice)} more than once in its header")
+        raise DataError(f"{path} has the column {quote_names(twice)} more than once in its header")
     asked = [columns.subject, columns.label, *columns.drop, *(columns.features or ())]
     missing = [each for each in dict.fromkeys(asked) if each not in header]
     if missing:
-        shown = listed(header[:8]) + (" and more" if len(header) > 8 else "")
-        raise DataError(f"{path} has no column {listed(missing)}; its columns are {shown}")
+        shown = quote_names(header[:8]) + (" and more" if len(header) > 8 else "")
+        raise DataError(f"{path} has no column {quote_names(missing)}; its columns are {shown}")
     if columns.subject == columns.label:
         raise DataError(f"{path}: the column {columns.label!r} cannot be both the subject and the label")
     inside = [each for each in columns.features or () if each in (columns.subject, columns.label)]
     if inside:
-        raise DataError(f"{path}: the column {listed(inside)} is the subject or the label and cannot be a feature")
+        raise DataError(f"{path}: the column {quote_names(inside)} is the subject or the label and cannot be a feature")
 
 
-def labelled(
+def split_by_label(
     path: Path, header: Sequence[str], rows: Sequence[Row], columns: Columns
 ) -> tuple[list[Row], list[int], list[str]]:
     """The rows of either class, their labels, and in words how many are of neither."""
-    place, negative = header.index(columns.label), columns.negative
+    index, negative = header.index(columns.label), columns.negative
     if columns.positive in (negative or ()):
         raise DataError(f"{path}: the label {columns.positive!r} cannot be both positive and negative")
     known = (columns.positive, *(negative or ()))
-    found = [label_of(path, number, columns.label, cells[place], known) for number, cells in rows]
+    found = [label_of(path, number, columns.label, cells[index], known) for number, cells in rows]
     others = sorted({each for each in found if each is not None} - {columns.positive})
     if negative is None and len(others) != 1:
         raise DataError(
-            f"{path}, column {columns.label!r}: one label beside {columns.positive!r} is wanted, but there are "
-            f"{listed(others) if others else 'none'}; say which is the other class with `negative`"
+            f"{path}, column {columns.label!r} must have one label beside {columns.positive!r}, got "
+            f"{quote_names(others) if others else 'none'}; name the other class with `negative`"
         )
     classes = {**dict.fromkeys(negative or others, 0), columns.positive: 1}
     for label in classes:
@@ -252,23 +256,23 @@ def labelled(
             raise DataError(f"{path}, column {columns.label!r}: no row has the label {label!r}")
     pairs = [(row, classes[each]) for row, each in zip(rows, found, strict=True) if each in classes]
     left = len(rows) - len(pairs)
-    note = [f"{counted(left, 'recording')} of other diagnoses"] if left else []
+    note = [f"{count_words(left, 'recording')} of other diagnoses"] if left else []
     return [row for row, _ in pairs], [label for _, label in pairs], note
 
 
 def subjects_of(path: Path, header: Sequence[str], rows: Sequence[Row], columns: Columns) -> list[str]:
-    place = header.index(columns.subject)
+    index = header.index(columns.subject)
     for number, cells in rows:
-        if is_missing(cells[place]):
-            said = f" ({cells[place].strip()!r})" if cells[place].strip() else ""
+        if is_missing(cells[index]):
+            said = f" ({cells[index].strip()!r})" if cells[index].strip() else ""
             raise DataError(f"{path}, row {number}, column {columns.subject!r}: the subject is missing{said}")
-    return [cells[place].strip() for _, cells in rows]
+    return [cells[index].strip() for _, cells in rows]
 
 
-def one_label_each(
+def settle_two_labels(
     path: Path, rows: list[Row], labels: list[int], subjects: list[str], rule: TwoLabels
 ) -> tuple[list[Row], list[int], list[str], list[str]]:
-    """Deal with subjects whose recordings have both labels."""
+    """Refuse, keep or drop subjects whose recordings have both labels."""
     first: dict[str, tuple[int, int]] = {}
     mixed: dict[str, tuple[int, int]] = {}
     for (number, _), label, subject in zip(rows, labels, subjects, strict=True):
@@ -284,8 +288,8 @@ def one_label_each(
             f"{path}: subject {subject!r} has one label in row {row} and the other in row {number}{more}; "
             "choose `two_labels` keep or drop"
         )
-    kept = [place for place, subject in enumerate(subjects) if subject not in mixed]
-    note = f"{counted(len(mixed), 'subject')} with both labels"
+    kept = [index for index, subject in enumerate(subjects) if subject not in mixed]
+    note = f"{count_words(len(mixed), 'subject')} with both labels"
     return [rows[i] for i in kept], [labels[i] for i in kept], [subjects[i] for i in kept], [note]
 
 
@@ -296,18 +300,18 @@ def numbers_of(
     full: dict[str, list[float]] = {}
     missing = []
     for name in names:
-        place = header.index(name)
-        column = [number_of(path, number, name, cells[place]) for number, cells in rows]
+        index = header.index(name)
+        column = [number_of(path, number, name, cells[index]) for number, cells in rows]
         if any(value is None for value in column):
             missing.append(name)
         else:
             full[name] = [value for value in column if value is not None]
-    count = counted(len(missing), "column")
-    return full, [f"{count} with missing values: {listed(missing)}"] if missing else []
+    count = count_words(len(missing), "column")
+    return full, [f"{count} with missing values: {quote_names(missing)}"] if missing else []
 
 
 def check_duplicates(path: Path, x: NDArray[np.float64], names: Sequence[str]) -> None:
-    """Two columns of the same numbers, unless those never change (they are left out of every fold)."""
+    """A `DataError` for two columns of the same numbers; constant columns are left out of every fold anyway."""
     seen: dict[bytes, str] = {}
     pairs = []
     for name, column in zip(names, x.T, strict=True):
@@ -322,20 +326,20 @@ def check_duplicates(path: Path, x: NDArray[np.float64], names: Sequence[str]) -
 
 
 def check_deviations(path: Path, x: NDArray[np.float64], names: Sequence[str]) -> None:
-    """Columns that change by so little that no deviation can be told."""
+    """A `DataError` for columns whose deviation is too small to compute."""
     small = [name for name, column in zip(names, x.T, strict=True) if np.ptp(column) > 0 and np.std(column) < SMALLEST]
     if small:
         raise DataError(
-            f"{path}: the numbers of the column {listed(small)} differ by less than {SMALLEST:g}; give them in "
+            f"{path}: the numbers of the column {quote_names(small)} differ by less than {SMALLEST:g}; give them in "
             f"another unit, or leave it out with `drop` {' '.join(map(shlex.quote, small))}"
         )
 
 
-def counted(count: int, what: str) -> str:
+def count_words(count: int, what: str) -> str:
     return f"{count} {what}" + ("" if count == 1 else "s")
 
 
-def listed(names: Collection[str], most: int = 8) -> str:
+def quote_names(names: Collection[str], most: int = 8) -> str:
     """The names in quotes, the first few of many."""
     shown = ", ".join(repr(name) for name in list(names)[:most])
     return shown + (f" and {len(names) - most} more" if len(names) > most else "")

@@ -17,12 +17,12 @@ from chebact.training import fused
 
 __all__ = ["KernelRow", "kernel_rows", "show", "trainer_row"]
 
-USUAL = Basis(3)  # what kernels are asked about: degree 3 with straight tails, the paper's own choice
+USUAL = Basis(3)  # the call that kernels are asked about: degree 3 with linear tails, as in the paper
 
 
 @dataclass(frozen=True)
 class KernelRow:
-    """What one kernel says of itself on this machine."""
+    """One kernel on this machine."""
 
     kernel: str
     device: str
@@ -37,7 +37,7 @@ class KernelRow:
 
 
 def kernel_rows() -> list[KernelRow]:
-    """One row a kernel, in the order of preference."""
+    """One row per kernel, in the order of preference."""
     return [_row(name) for name in kernels.NAMES]
 
 
@@ -108,7 +108,7 @@ def _gpu_row() -> KernelRow:
 
 def _choice() -> str:
     try:
-        asked = kernels.asked_for()
+        asked = kernels.requested_kernel()
     except ValueError as error:
         raise LabError(str(error)) from None
     if asked is not None:

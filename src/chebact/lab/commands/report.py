@@ -16,13 +16,12 @@ from rich.status import Status
 
 from chebact import __version__
 from chebact.lab import LabError
-from chebact.lab.options import Several
+from chebact.lab.options import AllRecords, Flat, Several, about
 from chebact.lab.output import check_folder, check_outputs, make_folder, save, wide_console
 from chebact.lab.page.documents import update_document
 from chebact.lab.page.page import as_html, sections_of
 from chebact.lab.page.results import Results, read_results
 from chebact.lab.page.sheet import as_csv, as_json
-from chebact.lab.store import Record
 
 __all__ = [
     "NO_FILES",
@@ -30,9 +29,9 @@ __all__ = [
     "Files",
     "View",
     "check_no_record",
-    "everything",
-    "must_have",
+    "check_packages",
     "report",
+    "report_everything",
     "tell",
     "write_files",
 ]
@@ -43,27 +42,15 @@ PAGE = Path("report")
 
 @dataclass(frozen=True)
 class Files:
-    """Where to write what is shown.
+    """Where to write what is shown."""
 
-    Parameters
-    ----------
-    markdown
-        Write the tables to this file as Markdown.
-    text
-        Write the tables to this file as plain text.
-    csv
-        Write the rows to this file as comma-separated values.
-    json
-        Write the rows to this file as JSON.
-    update
-        Documents whose marked blocks are to be filled from the records.
-    """
-
-    markdown: Path | None = None
-    text: Path | None = None
-    csv: Path | None = None
-    json: Path | None = None
-    update: Annotated[tuple[Path, ...], Several] = ()
+    markdown: Annotated[Path | None, about("Write the tables to this file as Markdown.")] = None
+    text: Annotated[Path | None, about("Write the tables to this file as plain text.")] = None
+    csv: Annotated[Path | None, about("Write the rows to this file as comma-separated values.")] = None
+    json: Annotated[Path | None, about("Write the rows to this file as JSON.")] = None
+    update: Annotated[
+        tuple[Path, ...], Several, about("Documents whose marked blocks are to be filled from the records.")
+    ] = ()
 
     @property
     def paths(self) -> tuple[Path | None, ...]:
@@ -73,29 +60,24 @@ class Files:
 
 @dataclass(frozen=True)
 class Page:
-    """Where the page goes.
+    """Where the page is written."""
 
-    Parameters
-    ----------
-    output
-        Folder of the page, index.html; without it the page goes to `report` unless another file is asked for.
-    open
-        Open the page in the browser once it is written.
-    """
-
-    output: Path | None = None
-    open: Annotated[bool, Parameter(negative=())] = False
+    output: Annotated[
+        Path | None,
+        about("Folder of the page, index.html; without it the page goes to `report` unless another file is asked for."),
+    ] = None
+    open: Annotated[bool, Parameter(negative=()), about("Open the page in the browser once it is written.")] = False
 
 
 NO_FILES, USUAL_PAGE = Files(), Page()
-FileOptions = Annotated[Files, Parameter(name="*")]
-PageOptions = Annotated[Page, Parameter(name="*")]
+FileOptions = Annotated[Files, Flat]
+PageOptions = Annotated[Page, Flat]
 
 
 @dataclass(frozen=True)
 class View:
     """What is shown: rows as plain data, tables on a console of that width, the blocks of documents by name, and
-    drawings for files of their own. The blocks are the tables as Markdown; `also` are blocks of documents only.
+    drawings for separate files. The blocks are the tables as Markdown; `also` are blocks of documents only.
     """
 
     rows: Sequence[Mapping[str, Any]]
@@ -112,19 +94,22 @@ def report(
     results: Path,
     files: Files,
     page: Page,
-    keep: Callable[[Record], bool],
-    view: Callable[[Sequence[Record]], View],
+    keep: Callable[[Any], bool],
+    view: Callable[[Sequence[Any]], View],
 ) -> None:
-    """Show the records of an experiment that `keep` lets pass; the page is written unless another file is asked for."""
+    """Show the records of an experiment that `keep` lets pass; the page is written unless another file is asked for.
+
+    `keep` and `view` get typed records.
+    """
     check_no_record(results, *files.paths)
     check_outputs(files=files.paths, folders=(page.output,), documents=files.update)
     found = read_results(results)
-    records = [record for record in found.of(experiment) if keep(record)]
+    records = [record for record in found.records_of(experiment) if keep(record.typed)]
     if not records:
         raise LabError(
             f"no {experiment} records below {results} are of that kind: `chebact run {experiment}` makes some"
         )
-    shown = view(records)
+    shown = view([record.typed for record in records])
     wrote = write_files(shown, files)
     if page != USUAL_PAGE or not wrote:
         write_page((experiment,), replace(found, records=records), page)
@@ -158,25 +143,19 @@ def as_text(view: View) -> str:
     return text.getvalue()
 
 
-def everything(*, results: Path = RESULTS, page: PageOptions = USUAL_PAGE) -> None:
-    """Write the page of all experiments; what was not run yet is said there.
-
-    Parameters
-    ----------
-    results
-        Folder of the records of all experiments.
-    """
+def report_everything(*, results: AllRecords = RESULTS, page: PageOptions = USUAL_PAGE) -> None:
+    """Write the page of all experiments; it says what was not run yet."""
     check_folder(page.output or PAGE, "--output")
     write_page(None, read_results(results), page)
 
 
 def write_page(experiments: Sequence[str] | None, results: Results, page: Page) -> None:
-    """Write the page of these experiments, or of all, into a folder and say where it is."""
+    """Write the page of these experiments, or of all, into a folder and print its path."""
     output = page.output or PAGE
     if not results.records:
         raise LabError(f"there are no records below {results.folder}: run an experiment first (`chebact run --help`)")
     check_folder(output, "--output")
-    must_have("jinja2", "matplotlib")
+    check_packages("jinja2", "matplotlib")
     foot = f"Made by chebact {__version__} from the {len(results.records):,} records below {results.folder}."
     console = Console(stderr=True)
     with console.status("drawing") as status:
@@ -190,7 +169,7 @@ def write_page(experiments: Sequence[str] | None, results: Results, page: Page) 
 
 
 def tell_drawing(title: str, console: Console, status: Status) -> None:
-    """Say what is drawn next: in a line that changes, or one line each where the output is no terminal."""
+    """Print what is drawn next: on a line that changes, or on one line each where the output is no terminal."""
     if console.is_terminal:
         status.update(f"drawing: {title}")
     else:
@@ -198,19 +177,19 @@ def tell_drawing(title: str, console: Console, status: Status) -> None:
 
 
 def check_no_record(results: Path, *paths: Path | None) -> None:
-    """A LabError for a file that later reports would take for a record."""
+    """A LabError for a file among the records, where later reports would read it as one."""
     for path in paths:
         if path is not None and path.suffix == ".json" and path.resolve().is_relative_to(results.resolve()):
             raise LabError(f"{path} is among the records of {results}, where only records may be: write it elsewhere")
 
 
-def must_have(*packages: str) -> None:
-    """A LabError that says how to get a package that drawing needs and this environment lacks."""
+def check_packages(*packages: str) -> None:
+    """A LabError that says how to install a package that drawing needs."""
     missing = [name for name in packages if find_spec(name) is None]
     if missing:
         raise LabError(f"the page needs {', '.join(missing)}: pip install 'chebact[lab]'")
 
 
 def tell(sentence: str) -> None:
-    """Say something on the error stream."""
+    """Print a sentence on the error stream."""
     Console(stderr=True).print(sentence, highlight=False, markup=False, soft_wrap=True)

@@ -1,4 +1,4 @@
-"""What the commands that run experiments share: on how many processes, under what progress bar, with what end."""
+"""What the commands that run experiments share: the number of processes, the progress bar, the last line."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from rich.console import Console
 
 from chebact.lab.engine import Step
-from chebact.lab.options import Whole, about
+from chebact.lab.options import Integer, about
 from chebact.lab.output import check_folder
 from chebact.lab.progress import show_progress, tell_where
 from chebact.lab.store import Record
@@ -23,13 +23,13 @@ __all__ = ["Workers", "train"]
 class Workers:
     """Where the work is done."""
 
-    workers: Annotated[Whole | None, about("Processes of one thread each; one per core by default.")] = None
+    workers: Annotated[Integer | None, about("Processes of one thread each; one per core by default.")] = None
     dask: Annotated[str | None, about("Address of a Dask scheduler whose workers train, in place of this machine.")] = (
         None
     )
 
-    def checked(self, results: Path) -> dict[str, Any]:
-        """The two options as arguments; a LabError where they contradict each other, or nothing can be written."""
+    def arguments(self, results: Path) -> dict[str, Any]:
+        """The options as arguments; a LabError where they exclude each other, or the folder cannot be written into."""
         check_workers(self.workers, self.dask)
         check_folder(results, "--results")
         return {"workers": self.workers, "dask": self.dask}
@@ -38,7 +38,7 @@ class Workers:
 def train(
     experiment: str, steps: Iterable[Step], results: Path, describe: Callable[[Sequence[Record]], list[str]]
 ) -> None:
-    """Run an experiment under a progress bar, on the error stream; then say where the records are."""
+    """Run an experiment with a progress bar on the error stream; then print where the records are."""
     console = Console(stderr=True)
     show_progress(steps, console, describe)
     tell_where(console, experiment, results)

@@ -1,10 +1,10 @@
-"""Whether this processor computes products in bfloat16, asked in a child process.
+"""Whether this processor computes products in bfloat16, tried in a child process.
 
-On some machines (AMX within a virtual machine) torch's library for them, oneDNN, takes an instruction that the machine
-does not have, and the process is killed without a word. That library can be told to leave such instructions alone, by a
-variable of the environment that is read when torch starts.
+On some machines (AMX in a virtual machine) torch's library for them, oneDNN, uses an instruction that the machine does
+not have, and the process is killed without a message. An environment variable that is read when torch starts keeps the
+library from using it.
 
-This file imports nothing beside the standard library: the tests read it before torch is there.
+This file imports the standard library only: the tests read it before torch is imported.
 """
 
 from __future__ import annotations
@@ -29,22 +29,22 @@ with torch.autocast("cpu", dtype=torch.bfloat16):
     y = network(x.contiguous(memory_format=torch.channels_last))
 y.float().sum().backward()
 """
-PATIENCE = 120  # seconds; a machine that is so busy is not one that dies
+TIMEOUT = 120  # seconds; a machine that is so busy is not one that dies
 
 
 @cache
 def ask(program: str = PROGRAM) -> Answer:
-    """Run products in bfloat16 in a child process, and where they kill it, once more with `LIMIT` set."""
+    """Run products in bfloat16 in a child process, and if they kill it, once more with `LIMIT` set."""
     if survives(program, {}):
         return "works"
     return "works limited" if survives(program, LIMIT) else "dies"
 
 
 def survives(program: str, more: Mapping[str, str]) -> bool:
-    """Whether a program of Python comes to its end, or to an error of its own, with more in its environment."""
+    """Whether a Python program ends, or raises an error, with these variables in its environment."""
     try:
         done = subprocess.run(
-            [sys.executable, "-c", program], env={**os.environ, **more}, capture_output=True, timeout=PATIENCE
+            [sys.executable, "-c", program], env={**os.environ, **more}, capture_output=True, timeout=TIMEOUT
         )
     except subprocess.TimeoutExpired:
         return True
@@ -52,7 +52,7 @@ def survives(program: str, more: Mapping[str, str]) -> bool:
 
 
 def why_not() -> str | None:
-    """None where bfloat16 can be computed in here, or one sentence that says what to do."""
+    """None if bfloat16 works in this process, or one sentence that says what to do."""
     answer = ask(PROGRAM)
     if answer == "works":
         return None

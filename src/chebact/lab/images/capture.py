@@ -1,9 +1,10 @@
-"""What chosen units receive and what they make of it: the histograms and shapes that the paper plots."""
+"""The inputs and the shapes of some units, as the paper plots them."""
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import torch
@@ -31,39 +32,37 @@ def capture(
     """The inputs and the shape of the first units of the activations before these convolutions, in the first branch.
 
     x (image, channel, height, width) goes through a copy of the network in evaluation mode; before training, batch
-    norm has no statistics yet and takes those of x. One entry a convolution and unit: `low` and `high`, the least and
-    the greatest input (one less and one more where all are equal); `counts`, how many inputs fall into each of 60 bins
-    of equal width between them; `shape`, the activation at 121 points from low to high, the other channels being zero;
-    `values`, the learned heights, or None.
+    norm has no statistics yet and takes those of x. One entry per convolution and unit: `low` and `high`, the least
+    and the greatest input (one less and one more if all are equal); `counts`, how many inputs fall into each of 60
+    bins of equal width between them; `shape`, the activation at 121 points from low to high, the other channels being
+    zero; `values`, the learned heights, or None.
     """
     numbers = [number for number in convolutions if number <= 2 * len(network.blocks) + 1]
-    own = copy.deepcopy(network).eval()
-    for module in own.modules():
+    copied = copy.deepcopy(network).eval()
+    for module in copied.modules():
         if isinstance(module, nn.BatchNorm2d):
             module.train(not trained)
-    seen: dict[int, Tensor] = {}
-    hooks = []
-    for number in numbers:
+    inputs: dict[int, Tensor] = {}
 
-        def keep(_module: nn.Module, given: tuple[Tensor, ...], number: int = number) -> None:
-            seen[number] = given[0].detach().float().cpu()
+    def keep(number: int, _module: nn.Module, arguments: tuple[Tensor, ...]) -> None:
+        inputs[number] = arguments[0].detach().float().cpu()
 
-        hooks.append(own.activation_before(number).register_forward_pre_hook(keep))
+    hooks = [copied.activation_before(n).register_forward_pre_hook(partial(keep, n)) for n in numbers]
     with torch.no_grad():
-        own(x[:IMAGES])
-        for hook in hooks:  # the shapes are asked for next
+        copied(x[:IMAGES])
+        for hook in hooks:  # the shapes are computed next
             hook.remove()
         return [
-            entry(own.activation_before(number).cpu(), seen[number], number, unit)
+            capture_unit(copied.activation_before(number).cpu(), inputs[number], number, unit)
             for number in numbers
-            for unit in range(min(units, seen[number].shape[1]))
+            for unit in range(min(units, inputs[number].shape[1]))
         ]
 
 
-def entry(activation: nn.Module, inputs: Tensor, number: int, unit: int) -> dict[str, Any]:
+def capture_unit(activation: nn.Module, inputs: Tensor, number: int, unit: int) -> dict[str, Any]:
     """One unit's histogram and shape, as plain numbers."""
-    own = inputs[:, unit].flatten().double()
-    low, high = own.min().item(), own.max().item()
+    numbers = inputs[:, unit].flatten().double()
+    low, high = numbers.min().item(), numbers.max().item()
     if low == high:
         low, high = low - 1, high + 1
     points = torch.zeros(POINTS, inputs.shape[1], 1, 1)
@@ -72,13 +71,13 @@ def entry(activation: nn.Module, inputs: Tensor, number: int, unit: int) -> dict
     return {
         "convolution": number,
         "unit": unit,
-        "low": rounded(low),
-        "high": rounded(high),
-        "counts": [int(count) for count in torch.histc(own, BINS, low, high)],
-        "shape": [rounded(value) for value in activation(points)[:, unit].flatten().tolist()],
-        "values": None if values is None else [rounded(value) for value in values[unit].tolist()],
+        "low": six_digits(low),
+        "high": six_digits(high),
+        "counts": [int(count) for count in torch.histc(numbers, BINS, low, high)],
+        "shape": [six_digits(value) for value in activation(points)[:, unit].flatten().tolist()],
+        "values": None if values is None else [six_digits(value) for value in values[unit].tolist()],
     }
 
 
-def rounded(value: float) -> float:
+def six_digits(value: float) -> float:
     return float(f"{value:.6g}")

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from itertools import compress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,99 +11,82 @@ from cyclopts import Parameter
 from rich.console import Console
 
 from chebact.lab import LabError
-from chebact.lab.images.ddp import Team, TeamError, team
+from chebact.lab.images.ddp import join_team
 from chebact.lab.images.progress import TrainingProgress, percent
+from chebact.lab.images.record import ImageRecord
 from chebact.lab.images.run import run_images
-from chebact.lab.images.spec import NAME, ImageRequest, ImageSpec
-from chebact.lab.options import Flat
+from chebact.lab.images.spec import NAME, ImageRequest
+from chebact.lab.options import Flat, about
 from chebact.lab.output import check_folder
 from chebact.lab.progress import tell, tell_where
 from chebact.lab.spec import as_plain
-from chebact.lab.store import Record, holds
+from chebact.lab.store import holds
 from chebact.training.memory import keep_freed_memory
 
 __all__ = ["run"]
 
-USUAL = ImageRequest()
+USUAL, RESULTS = ImageRequest(), Path("results/images")
+DEVICE = (
+    "cpu or cuda; a GPU if torch finds one by default. A training uses all cores, so there is no --workers: start one "
+    "command per activation (--models) to train side by side."
+)
+RESUME = "Continue from the checkpoints in the results folder; --no-resume removes them first. Records are kept."
+DATA = "Folder of the image sets (see `chebact data`); $CHEBACT_DATA or the user's cache by default."
 
 
 def run(
     *,
     request: Annotated[ImageRequest, Flat] = USUAL,
-    device: str | None = None,
-    resume: bool = True,
-    tensorboard: Annotated[bool, Parameter(negative=())] = False,
-    data: Path | None = None,
-    results: Path = Path("results/images"),
+    device: Annotated[str | None, about(DEVICE)] = None,
+    resume: Annotated[bool, about(RESUME)] = True,
+    tensorboard: Annotated[bool, Parameter(negative=()), about("Write curves for TensorBoard too.")] = False,
+    data: Annotated[Path | None, about(DATA)] = None,
+    results: Annotated[Path, about("Folder of the records, and of checkpoints and logs beside them.")] = RESULTS,
 ) -> None:
-    """Train the shake-shake network on images. Stop it at any moment; the same command goes on from there.
-
-    Parameters
-    ----------
-    device
-        cpu or cuda; a GPU where torch finds one by default.
-    resume
-        Go on from the checkpoints in the results folder; --no-resume removes them first. Records are kept.
-    tensorboard
-        Write curves for TensorBoard too.
-    data
-        Folder of the image sets (see `chebact data`); $CHEBACT_DATA or the user's cache by default.
-    results
-        Folder of the records, and of checkpoints and logs beside them.
-    """
+    """Train the shake-shake network on images. Stop it at any moment; the same command continues from there."""
     keep_freed_memory()
     check_folder(results, "--results")
-    place = device_named(device)
-    with joined(place) as own:
-        specs = request.specs(own.size)
-        there = own.told(lambda: [holds(spec.path(results), as_plain(spec)) for spec in specs])
-        console = Console(stderr=True, quiet=not own.leads)
-        shown = TrainingProgress([spec for spec, held in zip(specs, there, strict=True) if not held], console)
-        files: dict[str, Any] = {"data": data, "resume": resume, "tensorboard": tensorboard}
-        for spec, held in zip(specs, there, strict=True):
-            with shown.of(spec) as watch:
-                record = run_images(spec, results, **files, device=place, team=own, watch=watch)
-            tell(console, f"{outcome(spec, record)}; {spec.path(results)}{THERE if held else ''}")
-            for line in diverged_in_words(spec.activation, record.results["seeds"]):
+    device = choose_device(device)
+    with join_team(device) as team:
+        specs = request.specs(team.size)
+        missing = team.broadcast_from_leader(lambda: [not holds(spec.path(results), as_plain(spec)) for spec in specs])
+        console = Console(stderr=True, quiet=not team.leads)
+        progress = TrainingProgress(list(compress(specs, missing)), console)
+        options: dict[str, Any] = {"data": data, "resume": resume, "tensorboard": tensorboard, "device": device}
+        for spec, is_missing in zip(specs, missing, strict=True):
+            with progress.show(spec) as watch:
+                record = run_images(spec, results, team=team, watch=watch, **options).typed
+            tell(console, f"{describe_outcome(record)}; {spec.path(results)}{'' if is_missing else EXISTED}")
+            for line in describe_divergence(record):
                 tell(console, line)
         tell_where(console, NAME, results)
 
 
-THERE = " (it was there; move it away to train anew)"
+EXISTED = " (it existed; move it away to train again)"
 
 
-def outcome(spec: ImageSpec, record: Record) -> str:
-    """What came out, in words."""
-    accuracies = ", ".join(percent(seed["accuracy"]) for seed in record.results["seeds"])
-    return f"{spec.activation} on {spec.dataset}, test accuracy: {accuracies}"
+def describe_outcome(record: ImageRecord) -> str:
+    """The final test accuracies, in words."""
+    accuracies = ", ".join(percent(seed.accuracy) for seed in record.results.seeds)
+    return f"{record.spec.activation} on {record.spec.dataset}, test accuracy: {accuracies}"
 
 
-def diverged_in_words(activation: str, seeds: Sequence[Mapping[str, Any]]) -> list[str]:
-    """One line where trainings left the finite numbers: which, in which epoch, and what may help."""
-    lost = [f"seed {seed['seed']} in epoch {len(seed['curves']['train_loss'])}" for seed in seeds if seed["nan"]]
-    if not lost:
+def describe_divergence(record: ImageRecord) -> list[str]:
+    """One line if trainings diverged: which, in which epoch, and what may help; else none."""
+    seeds = [f"seed {seed.seed} in epoch {len(seed.curves.train_loss)}" for seed in record.results.seeds if seed.nan]
+    if not seeds:
         return []
     return [
-        f"{activation} diverged ({', '.join(lost)}): the loss left the finite numbers, as the record says; a smaller "
-        "--learning-rate may help, with another --results"
+        f"{record.spec.activation} diverged ({', '.join(seeds)}): the loss is no longer finite, as the record says; a "
+        "smaller --learning-rate may help, with another --results"
     ]
 
 
-@contextmanager
-def joined(device: str) -> Iterator[Team]:
-    """The team of this process; a LabError where the environment does not say how to meet it."""
-    try:
-        with team(device) as own:
-            yield own
-    except TeamError as error:
-        raise LabError(str(error)) from error
-
-
-def device_named(device: str | None) -> str:
-    """The device asked for, or the best that there is; a LabError where it cannot be used."""
+def choose_device(device: str | None) -> str:
+    """The device that is asked for, or the best one; a LabError if it cannot be used."""
     chosen = device or ("cuda" if torch.cuda.is_available() else "cpu")
     if chosen not in ("cpu", "cuda"):
         raise LabError(f"unknown device {chosen!r}: choose from cpu, cuda")
     if chosen == "cuda" and not torch.cuda.is_available():
-        raise LabError("the device cuda was asked for, but this torch finds no GPU: leave --device out, or say cpu")
+        raise LabError("device must be cpu, got cuda, and this torch finds no GPU: leave --device out")
     return chosen

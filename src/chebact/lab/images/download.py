@@ -1,4 +1,4 @@
-"""Downloads by pooch that go on where they broke off."""
+"""Downloads by pooch that resume after a broken connection."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ CHUNK = 2**18
 
 
 def download(addresses: Sequence[str], sha256: str, path: Path, tell: Callable[[str, int, int], None]) -> Path:
-    """Get a file from the first address that has it; it is there under its name only with the right sha256.
+    """Get a file from the first address that has it; it gets its name only with the right sha256.
 
-    What came before a connection broke is kept beside it, as NAME.part, and the rest is asked for, three times in a
-    run and in the next run again; a server that cannot do that sends everything anew.
+    What arrived before a connection broke is kept beside it, as NAME.part, and the rest is requested, three times per
+    run and in the next run again; a server that cannot resume sends everything again.
     """
     try:
         import pooch
     except ImportError as error:
         raise DataError("downloads need the package pooch: pip install 'chebact[lab]'") from error
-    pooch.get_logger().setLevel(logging.WARNING)  # it tells every download, and so do we
+    pooch.get_logger().setLevel(logging.WARNING)  # it reports every download, and so do we
     reasons = []
     for address in addresses:
         downloader, known = Resuming(path, tell), f"sha256:{sha256}"
@@ -35,28 +35,28 @@ def download(addresses: Sequence[str], sha256: str, path: Path, tell: Callable[[
             try:
                 pooch.retrieve(address, known, path.name, path.parent, downloader=downloader)
             except ValueError as error:
-                if not downloader.went_on or isinstance(error, OSError):
-                    raise  # what was there before may have been the wrong part: once more, all of it
+                if not downloader.resumed or isinstance(error, OSError):
+                    raise  # the part from an earlier run may have been wrong: once more, all of it
                 pooch.retrieve(address, known, path.name, path.parent, downloader=Resuming(path, tell))
             return path
         except OSError as error:  # those of requests are among them, and some of those are ValueErrors too
             if error.errno is not None and not isinstance(error, ConnectionError):
                 raise DataError(f"cannot write {path}: {error.strerror}") from error
-            reasons.append(f"{address} cannot be had ({first_line(error)})")
+            reasons.append(f"{address} cannot be downloaded ({first_line(error)})")
         except ValueError:
-            reasons.append(f"{address} sent something else, for its sha256 is wrong")
+            reasons.append(f"{address} sent another file: its sha256 is wrong")
     raise DataError("; ".join(reasons))
 
 
 class Resuming:
-    """What pooch calls to fetch an address into a file of its own."""
+    """A downloader for pooch: fetches an address into a file, and resumes."""
 
     def __init__(self, path: Path, tell: Callable[[str, int, int], None]) -> None:
         self.part, self.name, self.tell = path.with_name(path.name + ".part"), path.name, tell
-        self.went_on = False
+        self.resumed = False
 
     def __call__(self, address: str, output_file: str, _pooch: Any = None) -> None:
-        """Fetch the address, at most three times, and hand the whole file over."""
+        """Fetch the address, with at most three attempts, and move the complete file to `output_file`."""
         for attempt in range(1, ATTEMPTS + 1):
             try:
                 self.fetch(address)
@@ -68,22 +68,22 @@ class Resuming:
         shutil.move(self.part, output_file)
 
     def fetch(self, address: str) -> None:
-        """Ask for what is not there yet."""
+        """Request the bytes that are missing."""
         import requests
 
-        there = self.part.stat().st_size if self.part.exists() else 0
-        headers = {"Accept-Encoding": "identity", **({"Range": f"bytes={there}-"} if there else {})}
+        done = self.part.stat().st_size if self.part.exists() else 0
+        headers = {"Accept-Encoding": "identity", **({"Range": f"bytes={done}-"} if done else {})}
         with requests.get(address, headers=headers, stream=True, timeout=(CONNECT, TIMEOUT)) as answer:
-            if answer.status_code == 416:  # nothing is left to send, or the file has changed: see below, or anew
+            if answer.status_code == 416:  # the part is as long as the file, or longer: start again
                 self.part.unlink()
-                raise requests.exceptions.ConnectionError("what was there does not fit what is sent")
+                raise requests.exceptions.ConnectionError("the part on disk does not fit the file of the server")
             answer.raise_for_status()
-            goes_on = answer.status_code == 206
-            self.went_on = self.went_on or goes_on
-            done = there if goes_on else 0
+            resumes = answer.status_code == 206
+            self.resumed = self.resumed or resumes
+            done = done if resumes else 0
             length = int(answer.headers.get("Content-Length", 0))
-            total = done + length if length else 0  # 0 where the server does not say
-            with self.part.open("ab" if goes_on else "wb") as file:
+            total = done + length if length else 0  # 0 if the server does not say
+            with self.part.open("ab" if resumes else "wb") as file:
                 for chunk in answer.iter_content(CHUNK):
                     file.write(chunk)
                     done += len(chunk)
@@ -93,7 +93,7 @@ class Resuming:
 
 
 def first_line(error: BaseException) -> str:
-    """What went wrong, in a few words."""
+    """The first line of an error and of its deepest cause."""
     cause: BaseException | None = error
     while cause is not None and cause.__context__ is not None:
         cause = cause.__context__

@@ -1,4 +1,4 @@
-"""What a training gave, epoch by epoch, as a table in a file and as curves for TensorBoard."""
+"""The results of a training, epoch by epoch: a table in a file, and curves for TensorBoard."""
 
 from __future__ import annotations
 
@@ -8,41 +8,46 @@ from collections.abc import Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
 
-from chebact.files import write_whole
+from chebact.files import write_atomic
 from chebact.lab.images.training import Epoch
 
-__all__ = ["Curves", "write_log"]
+__all__ = ["Log"]
 
 
-def write_log(path: Path, history: Sequence[Epoch]) -> None:
-    """Write one line an epoch under a line of names, as comma-separated values; the file is replaced in one step."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(field.name for field in fields(Epoch))
-    writer.writerows(asdict(epoch).values() for epoch in history)
-    write_whole(path, text.getvalue().encode())
+class Log:
+    """`log.csv` in a folder, and with `tensorboard` curves in a folder beside it, which need the package tensorboard.
 
-
-class Curves:
-    """Curves that TensorBoard shows, in a folder of their own; needs the package tensorboard.
-
-    After a restart, what was written beyond `start` epochs is shown no more.
+    After a restart, TensorBoard no longer shows what was written after the first `start` epochs.
     """
 
-    def __init__(self, folder: Path, start: int = 0) -> None:
-        try:
-            from torch.utils.tensorboard.writer import SummaryWriter
-        except ImportError as error:
-            raise ModuleNotFoundError("curves for TensorBoard need its package: pip install tensorboard") from error
-        self.writer = SummaryWriter(str(folder), purge_step=start + 1)
+    def __init__(self, folder: Path, start: int = 0, tensorboard: bool = False) -> None:
+        self.path, self.curves = folder / "log.csv", None
+        if tensorboard:
+            try:
+                from torch.utils.tensorboard.writer import SummaryWriter
+            except ImportError as error:
+                raise ModuleNotFoundError("curves for TensorBoard need its package: pip install tensorboard") from error
+            self.curves = SummaryWriter(str(folder / "tensorboard"), purge_step=start + 1)
 
-    def add(self, epoch: Epoch) -> None:
-        """Add the numbers of an epoch."""
-        for name, value in asdict(epoch).items():
-            if name != "epoch":
-                self.writer.add_scalar(name, value, epoch.epoch)
-        self.writer.flush()
+    def add(self, history: Sequence[Epoch]) -> None:
+        """Write the table of all epochs, and add the numbers of the last one to the curves."""
+        self.write(history)
+        if self.curves is not None:
+            for name, value in asdict(history[-1]).items():
+                if name != "epoch":
+                    self.curves.add_scalar(name, value, history[-1].epoch)
+            self.curves.flush()
 
-    def close(self) -> None:
-        """Write out what is left."""
-        self.writer.close()
+    def write(self, history: Sequence[Epoch]) -> None:
+        """One line per epoch under a line of names, as comma-separated values; the file is replaced in one step."""
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(field.name for field in fields(Epoch))
+        writer.writerows(asdict(epoch).values() for epoch in history)
+        write_atomic(self.path, text.getvalue().encode())
+
+    def close(self, history: Sequence[Epoch]) -> None:
+        """Write the table once more, and the end of the curves."""
+        self.write(history)
+        if self.curves is not None:
+            self.curves.close()

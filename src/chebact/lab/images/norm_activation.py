@@ -1,9 +1,9 @@
-"""Batch norm and a learned activation in one step that keeps one tensor for the backward pass in place of two.
+"""Batch norm and a learned activation in one step that keeps one tensor for the backward pass instead of two.
 
 ReLU keeps its output, which the convolution after it keeps anyway; a learned activation needs its input, the output of
-batch norm, which nobody else keeps. But batch norm keeps its own input, and its output follows from that by one
-multiplication and one addition a number: so it is made again in the backward pass, and the forward pass writes the
-activation over it.
+batch norm, which nothing else keeps. But batch norm keeps its input, and its output follows from that by one
+multiplication and one addition per element: so it is computed again in the backward pass, and the forward pass writes
+the activation over it.
 """
 
 from __future__ import annotations
@@ -52,10 +52,10 @@ class _NormActivation(Function):
         if torch.is_grad_enabled():  # the gradients will be differentiated again: the two steps, which can be
             normed = batch_norm(x, None, None, weight, bias, True, 0.0, ctx.norm.eps)
             result = evaluate(normed, heights, ctx.basis, 1, False)
-            given = {0: x, 2: weight, 3: bias, 4: heights}
-            wanted = [index for index in given if ctx.needs_input_grad[index]]
-            found = torch.autograd.grad(result, [given[index] for index in wanted], grad, create_graph=True)
-            gradients = dict(zip(wanted, found, strict=True))
+            inputs = {0: x, 2: weight, 3: bias, 4: heights}
+            needed = [index for index in inputs if ctx.needs_input_grad[index]]
+            found = torch.autograd.grad(result, [inputs[index] for index in needed], grad, create_graph=True)
+            gradients = dict(zip(needed, found, strict=True))
             return tuple(gradients.get(index) for index in range(6))
         factor = (weight * scale).to(scale.dtype)
         shape = (1, -1, *(1,) * (x.ndim - 2))
@@ -70,7 +70,7 @@ class _NormActivation(Function):
 
 
 def norm_activation(x: Tensor, norm: nn.Module, activation: nn.Module) -> Tensor:
-    """activation(norm(x)), in one step where that saves memory: in training, for a `ChebyshevLagrange`.
+    """activation(norm(x)), in one step if that saves memory: in training, for a `ChebyshevLagrange`.
 
     Everything else (evaluation, other norms and activations, modules with hooks, function transforms, torch.compile)
     takes the two steps; gradients of gradients are those of the two steps too.
@@ -90,7 +90,7 @@ def norm_activation(x: Tensor, norm: nn.Module, activation: nn.Module) -> Tensor
 
 
 def is_fused(x: Tensor, norm: nn.Module, activation: nn.Module) -> bool:
-    """Whether the one step does what the two would do, and saves memory."""
+    """Whether one step gives what the two would give, and saves memory."""
     return (
         type(activation) is ChebyshevLagrange
         and type(norm) is nn.BatchNorm2d
@@ -110,5 +110,5 @@ def is_fused(x: Tensor, norm: nn.Module, activation: nn.Module) -> bool:
         and not (has_hooks(norm) or has_hooks(activation))
         and not torch.compiler.is_compiling()
         and not transforms_active()
-        and x.numel() > x.shape[1]  # torch refuses one number a channel
+        and x.numel() > x.shape[1]  # torch refuses one number per channel
     )

@@ -1,4 +1,4 @@
-"""What an image training shows while it goes on."""
+"""The progress of image trainings on a console."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class TrainingProgress:
         self.spent, self.gained = 0.0, 0.0  # seconds and epochs that this process has seen
 
     @contextmanager
-    def of(self, spec: ImageSpec) -> Iterator[Watch]:
-        """Within this context a bar shows how far a spec is."""
+    def show(self, spec: ImageSpec) -> Iterator[Watch]:
+        """Within this context a bar shows the progress of a spec."""
         if spec not in self.specs:
             yield Watch()
             return
@@ -42,7 +42,7 @@ class TrainingProgress:
 
             def on_start(seed: int, epochs_done: int) -> None:
                 if epochs_done and epochs_done < spec.epochs:
-                    tell(progress.console, f"seed {seed} goes on after epoch {epochs_done}")
+                    tell(progress.console, f"seed {seed} continues after epoch {epochs_done}")
 
             def on_step(seed: int, epoch: int, step: int, steps: int) -> None:
                 done = seed * spec.epochs + epoch - 1 + step / steps

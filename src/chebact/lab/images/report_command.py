@@ -13,15 +13,15 @@ from rich.console import Console
 from chebact.lab.commands.report import NO_FILES, USUAL_PAGE, FileOptions, PageOptions, View
 from chebact.lab.commands.report import report as report_records
 from chebact.lab.images.figures import draw_captures, draw_curves
+from chebact.lab.images.record import ImageRecord
 from chebact.lab.images.rows import ImageRow, rows_of
 from chebact.lab.images.sets import IMAGE_DATASETS
 from chebact.lab.images.tables import CAPTION, markdown, sheet_of
-from chebact.lab.options import Several
+from chebact.lab.options import Records, Several, about
 from chebact.lab.output import check_outputs
 from chebact.lab.page.sheet import as_rich
 from chebact.lab.page.theme import image_kind
 from chebact.lab.spec import check_choice
-from chebact.lab.store import Record
 
 __all__ = ["report"]
 
@@ -31,62 +31,49 @@ WIDTH = 140  # of the table where no terminal says otherwise
 
 def report(
     *,
-    results: Path = RESULTS,
-    datasets: Annotated[tuple[str, ...], Several] = (),
+    results: Records = RESULTS,
+    datasets: Annotated[tuple[str, ...], Several, about("Only these image sets.")] = (),
     files: FileOptions = NO_FILES,
-    curves: Path | None = None,
-    captures: Path | None = None,
+    curves: Annotated[Path | None, about("Draw losses and test accuracy by epoch into this PNG or SVG file.")] = None,
+    captures: Annotated[
+        Path | None, about("Draw the captured units of each record into this folder, as PNG files.")
+    ] = None,
     page: PageOptions = USUAL_PAGE,
 ) -> None:
-    """Show what the image records give: accuracy, the test against ReLU, time per epoch; and the page.
-
-    Parameters
-    ----------
-    results
-        Folder of the records.
-    datasets
-        Only these image sets.
-    curves
-        Draw losses and test accuracy by epoch into this PNG or SVG file.
-    captures
-        Draw the captured units of each record into this folder, as PNG files.
-    """
+    """Show the results of the image records: accuracy, the test against ReLU, time per epoch; and the page."""
     for name in datasets:
         check_choice("image set", name, IMAGE_DATASETS)
     kind = None if curves is None else image_kind(curves)
     check_outputs(files=(curves,), folders=(captures,))
     folders = () if captures is None else (captures,)
 
-    def view(records: Sequence[Record]) -> View:
+    def view(records: Sequence[ImageRecord]) -> View:
         rows = rows_of(records)
         drawings: dict[Path, Callable[[], bytes]] = {}
         if curves is not None and kind is not None:
             drawings[curves] = partial(draw_curves, records, kind)
         if captures is not None:
             drawings |= {captures / name: partial(draw_captures, each) for name, each in capture_names(records).items()}
-        plain = [row.exported() for row in rows]
-        return View(
-            plain, lambda console: show(rows, console), {"images": markdown(rows)}, {}, drawings, WIDTH, folders
-        )
+        exported, blocks = [row.exported() for row in rows], {"images": markdown(rows)}
+        return View(exported, partial(show, rows), blocks, {}, drawings, WIDTH, folders)
 
-    report_records(
-        "images", results, files, page, lambda record: not datasets or record.spec["dataset"] in datasets, view
-    )
+    def keep(record: ImageRecord) -> bool:
+        return not datasets or record.spec.dataset in datasets
+
+    report_records("images", results, files, page, keep, view)
 
 
-def capture_names(records: Sequence[Record]) -> dict[str, Record]:
-    """A file name for each record; those of a name that was there get a number."""
-    names, found = Counter[str](), {}
+def capture_names(records: Sequence[ImageRecord]) -> dict[str, ImageRecord]:
+    """A file name for each record; a name that is taken gets a number."""
+    counts, names = Counter[str](), {}
     for record in records:
-        spec = record.spec
-        part = "" if spec["subset"] is None else f"-of-{spec['subset']}"
-        name = f"{spec['dataset']}-{spec['activation']}-{spec['epochs']}-epochs{part}"
-        names[name] += 1
-        found[f"{name}{'' if names[name] == 1 else f'-{names[name]}'}.png"] = record
-    return found
+        name = f"{record.spec.dataset}-{record.spec.name}"
+        counts[name] += 1
+        names[f"{name}{'' if counts[name] == 1 else f'-{counts[name]}'}.png"] = record
+    return names
 
 
 def show(rows: Sequence[ImageRow], console: Console) -> None:
-    """Print the table under what it shows."""
+    """Print the table under its caption."""
     console.print(CAPTION, highlight=False)
     console.print(as_rich(sheet_of(rows)))

@@ -1,4 +1,4 @@
-"""The image results for people: one row per record, as a sheet for every medium."""
+"""The table of the image results, one row per record, for every medium."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from chebact.lab.page.comparison import tone_of
 from chebact.lab.page.sheet import Cell, Head, Sheet, as_markdown, plus_minus
 from chebact.table import ACTIVATIONS
 
-__all__ = ["CAPTION", "is_comparable", "label_of", "markdown", "place_of", "sheet_of", "title_of"]
+__all__ = ["CAPTION", "activation_title", "is_comparable", "markdown", "set_title", "sheet_of"]
 
 HEADS = (
     Head("set"),
@@ -32,28 +32,23 @@ CAPTION = (
 )
 
 
-def title_of(activation: str) -> str:
+def activation_title(activation: str) -> str:
     """The name of an activation as the paper writes it."""
     return ACTIVATIONS[activation].label if activation in ACTIVATIONS else activation
 
 
-def place_of(row: ImageRow) -> str:
-    """The set that a row is of, and how much of it."""
+def set_title(row: ImageRow) -> str:
+    """The set of a row, and which part of it."""
     part = "" if row.subset is None else f", first {row.subset:,}"
     team = "" if row.processes == 1 else f", {row.processes} processes"
     return f"{IMAGE_DATASETS[row.dataset].title}{part}{team}"
 
 
-def label_of(row: ImageRow) -> str:
-    """The activation of a row."""
-    return title_of(row.activation)
-
-
-def cells(row: ImageRow) -> tuple[Cell, ...]:
-    """What a row says under each head."""
+def row_cells(row: ImageRow) -> tuple[Cell, ...]:
+    """The cells of a row, one under each head."""
     return (
-        Cell(place_of(row), row.dataset),
-        Cell(label_of(row), label_of(row)),
+        Cell(set_title(row), row.dataset),
+        Cell(activation_title(row.activation), activation_title(row.activation)),
         Cell(str(row.epochs), row.epochs),
         Cell(str(row.seeds), row.seeds),
         accuracy_cell(row),
@@ -66,12 +61,12 @@ def cells(row: ImageRow) -> tuple[Cell, ...]:
 
 
 def is_comparable(row: ImageRow) -> bool:
-    """Whether a row is of a run like a published one, so that the two can be compared."""
+    """Whether a row has the settings of a published one, so that the two can be compared."""
     return row.paper_mean is not None and not row.unlike
 
 
 def accuracy_cell(row: ImageRow) -> Cell:
-    """The accuracy, coloured by its distance from the published one where the two are of like runs."""
+    """The accuracy, coloured by its distance from the published one if the two can be compared."""
     failed = f" ({row.nan}/{row.seeds} NaN)" if row.nan else ""
     text = ("-" if row.mean is None else plus_minus(row.mean, row.std, 2)) + failed
     if not is_comparable(row) or row.paper_mean is None or not row.paper_std:
@@ -93,7 +88,7 @@ def paper_cell(row: ImageRow) -> Cell:
 def sheet_of(rows: Sequence[ImageRow]) -> Sheet:
     """All rows as one table."""
     toned = any(is_comparable(row) for row in rows)
-    return Sheet("accuracies", f"{CAPTION}.", HEADS, tuple(map(cells, rows)), toned)
+    return Sheet("accuracies", f"{CAPTION}.", HEADS, tuple(map(row_cells, rows)), toned)
 
 
 def markdown(rows: Sequence[ImageRow]) -> str:

@@ -1,4 +1,4 @@
-"""What the figures of several subjects draw on their axes: plain numbers on log axes, and seeds as intervals."""
+"""Drawing shared by the figures of several subjects: plain numbers on log axes, and seeds as intervals."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PUBLISHED = Key("diamond", "ink", "published mean ± standard deviation")
 
 
 def interval_keys(colour: str, *, published: bool) -> tuple[Key, ...]:
-    """The legend of intervals, in which every model has its own colour."""
+    """The legend of intervals, with one colour per model."""
     ours = Key("line", colour, "our mean ± standard deviation, one colour per model")
     return (SEED, ours, PUBLISHED) if published else (SEED, ours)
 
@@ -37,24 +37,24 @@ def draw_interval(
     On a log axis, whose limits must be set before, a whisker that leaves the axis ends in an arrowhead.
     """
     axes.plot(seeds, [row + ABOVE] * len(seeds), ".", ms=4, color=LIGHT["faint"], alpha=0.8)
-    for pair, place, look, width, marker, size in (
+    for pair, y, look, width, marker, size in (
         (ours, row + ABOVE, LIGHT[colour], 2.4, "o", 5.0),
         (published, row + BELOW, LIGHT["ink"], 1.0, "D", 3.6),
     ):
         if pair is not None:
-            draw_whisker(axes, pair, place, look, width)
-            axes.plot([pair[0]], [place], marker, ms=size, color=look)
+            draw_whisker(axes, pair, y, look, width)
+            axes.plot([pair[0]], [y], marker, ms=size, color=look)
 
 
-def draw_whisker(axes: Axes, pair: tuple[float, float], place: float, colour: str, width: float) -> None:
+def draw_whisker(axes: Axes, pair: tuple[float, float], y: float, colour: str, width: float) -> None:
     low, high = pair[0] - pair[1], pair[0] + pair[1]
     if axes.get_xscale() == "log":
         left, right = axes.get_xlim()
         for end, marker, outside in ((left, "<", low < left), (right, ">", high > right)):
             if outside:
-                axes.plot([end], [place], marker, ms=5, color=colour, clip_on=False, zorder=5)
+                axes.plot([end], [y], marker, ms=5, color=colour, clip_on=False, zorder=5)
         low, high = max(low, left), min(high, right)
-    axes.plot([low, high], [place] * 2, color=colour, lw=width, solid_capstyle="butt")
+    axes.plot([low, high], [y] * 2, color=colour, lw=width, solid_capstyle="butt")
 
 
 def name_rows(axes: Axes, names: Sequence[str]) -> None:
@@ -89,7 +89,7 @@ def plain_log(axes: Axes) -> None:
 
 
 def few_ticks(axes: Axes, count: int) -> None:
-    """At most so many ticks on the vertical axis."""
+    """At most `count` ticks on the vertical axis."""
     from matplotlib.ticker import MaxNLocator
 
     axes.yaxis.set_major_locator(MaxNLocator(count))

@@ -25,7 +25,7 @@ SPARE = ("third", "fourth", "second", "fifth")
 
 
 def look_of(model: str) -> tuple[str, str]:
-    """A colour of the theme and a dash of matplotlib; a model without a row of its own gets one by its name.
+    """A colour of the theme and a dash of matplotlib; a model without a row gets one by its name.
 
     >>> look_of("relu"), look_of("relu") == look_of("swish")
     (('other', '-'), False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from chebact.lab.page.sheet import Sheet
@@ -19,7 +19,6 @@ __all__ = [
     "Panel",
     "Picture",
     "Section",
-    "Tile",
     "Words",
     "pictures_in",
 ]
@@ -46,7 +45,7 @@ class Key:
 @dataclass(frozen=True)
 class Picture:
     """Panels side by side, as many as the width allows, with one legend and one caption. No row has a single panel
-    on a wide screen: `columns` is the most that leave none alone.
+    on a wide screen: see `columns`.
     """
 
     kind: ClassVar = "picture"
@@ -63,7 +62,7 @@ class Picture:
 
     @property
     def columns(self) -> int:
-        """The most columns that leave no panel alone in the last row: 4, 3, 5 or 2.
+        """The largest number of columns, of 4, 3, 5 or 2, with two panels or more in the last row.
 
         >>> [Picture("", "", (Panel("", "", 1),) * count).columns for count in (1, 4, 5, 7, 9, 13, 14)]
         [4, 4, 3, 4, 3, 5, 4]
@@ -99,16 +98,8 @@ class Missing:
 
 
 @dataclass(frozen=True)
-class Tile:
-    """A number and what it counts."""
-
-    number: str
-    label: str
-
-
-@dataclass(frozen=True)
 class Finding:
-    """What a section comes to: one number and one sentence."""
+    """The result of a section: one number and one sentence."""
 
     number: str
     sentence: str
@@ -136,13 +127,12 @@ Block = Sheet | Picture | Words | Commands | Missing | Findings | Fold
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the page: its name is the anchor. `shows` is what it comes to, said at its end."""
+    """A part of the page: its name is the anchor. `shows` is its conclusion, printed at its end."""
 
     name: str
     title: str
     blocks: tuple[Block, ...]
     lead: str = ""
-    tiles: tuple[Tile, ...] = field(default=())
     finding: Finding | None = None
     shows: str = ""
 

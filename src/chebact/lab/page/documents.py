@@ -6,18 +6,18 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from chebact.files import write_whole
+from chebact.files import write_atomic
 from chebact.lab import LabError
 
-__all__ = ["filled", "update_document"]
+__all__ = ["fill_blocks", "update_document"]
 
 BLOCK = re.compile(r"(<!-- begin: (?P<name>\S+) -->\n).*?(<!-- end: (?P=name) -->)", re.DOTALL)
 
 
-def filled(text: str, sections: Mapping[str, str]) -> str:
+def fill_blocks(text: str, sections: Mapping[str, str]) -> str:
     r"""The text with every marked block whose name is a section replaced by that section.
 
-    >>> filled("<!-- begin: a -->\nold\n<!-- end: a -->", {"a": "new"})
+    >>> fill_blocks("<!-- begin: a -->\nold\n<!-- end: a -->", {"a": "new"})
     '<!-- begin: a -->\nnew\n<!-- end: a -->'
     """
 
@@ -36,7 +36,7 @@ def update_document(path: Path, sections: Mapping[str, str]) -> None:
         if not names & set(sections):
             wanted = " or ".join(f"<!-- begin: {name} -->" for name in sections) or "any block of these records"
             raise LabError(f"{path} has no block {wanted}")
-        write_whole(path.resolve(), filled(text, sections).encode())
+        write_atomic(path.resolve(), fill_blocks(text, sections).encode())
     except UnicodeDecodeError as error:
         raise LabError(f"cannot update {path}: it is not text in UTF-8") from error
     except OSError as error:

@@ -15,7 +15,7 @@ KEYS = (
 )
 
 
-def network_picture(experiment: str, caption: str) -> Picture:
-    """The drawing of a subject's network, as large as it was drawn."""
-    text = (files(f"chebact.lab.{experiment}") / "network.svg").read_text(encoding="utf-8")
+def network_picture(experiment: str, caption: str, drawing: str | None = None) -> Picture:
+    """The drawing of a subject's network, or of another's that is the same, as large as it was drawn."""
+    text = (files(f"chebact.lab.{drawing or experiment}") / "network.svg").read_text(encoding="utf-8")
     return Picture(f"{experiment}-network", caption, (Panel(text, caption, 0),), KEYS)

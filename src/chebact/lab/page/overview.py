@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from chebact.lab.experiments import Experiment
 from chebact.lab.page.document import Block, Missing, Section
 from chebact.lab.page.results import Results
 from chebact.lab.page.sheet import Cell, Head, Sheet
-from chebact.lab.store import Record
+from chebact.lab.record import TypedRecord
 
 __all__ = ["overview_section"]
 
 
 def overview_section(results: Results, experiments: Sequence[Experiment]) -> Section:
     """One row per experiment, then the machines."""
-    there = {row: results.of(row.name) for row in experiments}
+    there = {row: [record.typed for record in results.records_of(row.name)] for row in experiments}
     blocks: list[Block] = []
     if any(there.values()):
         rows = tuple(experiment_row(row.title, records) for row, records in there.items() if records)
@@ -33,10 +32,9 @@ def overview_section(results: Results, experiments: Sequence[Experiment]) -> Sec
     return Section("runs", "What was run", tuple(blocks))
 
 
-def experiment_row(title: str, records: Sequence[Record]) -> tuple[Cell, ...]:
-    trainings = sum(trainings_of(record) for record in records)
-    hours = seconds_of(records) / 3600
-    dates = sorted(str(record.run["created"]) for record in records if record.run.get("created"))
+def experiment_row(title: str, records: Sequence[TypedRecord]) -> tuple[Cell, ...]:
+    trainings, hours = sum(record.trainings for record in records), seconds_of(records) / 3600
+    dates = sorted(record.run.created for record in records if record.run.created)
     first, last = (dates[0], dates[-1]) if dates else ("", "")
     return (
         Cell(title),
@@ -48,34 +46,18 @@ def experiment_row(title: str, records: Sequence[Record]) -> tuple[Cell, ...]:
     )
 
 
-def trainings_of(record: Record) -> int:
-    """How many networks were trained for a record."""
-    seeds = record.results.get("seeds")
-    if not isinstance(seeds, list):
-        return 1
-    return sum(len(seed["folds"]) if "folds" in seed else 1 for seed in seeds)
-
-
-def seconds_of(records: Sequence[Record]) -> float:
-    """The time spent, that of records which were trained together counted once."""
+def seconds_of(records: Sequence[TypedRecord]) -> float:
+    """The time spent; that of records which were trained together counts once."""
     spent = {
-        (
-            record.experiment,
-            str(record.spec.get("model")),
-            record.run.get("created"),
-            str(record.run.get("seconds")),
-        ): total(record.run.get("seconds"))
+        (record.experiment, str(getattr(record.spec, "model", None)), record.run.created, str(record.run.seconds)): (
+            record.run.total_seconds
+        )
         for record in records
     }
     return sum(spent.values())
 
 
-def total(seconds: Any) -> float:
-    """Seconds as a number, or as those of every seed and epoch, added up."""
-    return sum(total(each) for each in seconds) if isinstance(seconds, list) else float(seconds or 0.0)
-
-
-def machines(records: Sequence[Record]) -> Sheet:
+def machines(records: Sequence[TypedRecord]) -> Sheet:
     """The different machines, versions and commits, with how many records each made."""
     counts: dict[tuple[str, ...], int] = {}
     for record in records:
@@ -89,16 +71,10 @@ def machines(records: Sequence[Record]) -> Sheet:
     return Sheet("machines-table", "On what it was run.", heads, rows)
 
 
-def environment_of(record: Record) -> tuple[str, ...]:
+def environment_of(record: TypedRecord) -> tuple[str, ...]:
     here = record.environment
-    versions = ", ".join(f"{name} {version}" for name, version in (here.get("versions") or {}).items() if version)
-    processor = " ".join(str(here[name]) for name in ("machine", "cpu") if here.get(name))
-    commit = str(here.get("commit") or "not known")[:10]
-    return (
-        str(record.run.get("host") or "not known"),
-        processor,
-        str(here.get("threads", "")),
-        str(here.get("kernel", "")),
-        versions,
-        commit,
-    )
+    versions = ", ".join(f"{name} {version}" for name, version in (here.versions or {}).items() if version)
+    processor = " ".join(word for word in (here.machine, here.cpu) if word)
+    threads = "" if here.threads is None else str(here.threads)
+    commit = (here.commit or "not known")[:10]
+    return record.run.host or "not known", processor, threads, here.kernel or "", versions, commit

@@ -28,40 +28,40 @@ def sections_of(
     `tell` is called with the title of what is drawn next.
     """
     rows = [EXPERIMENTS[name] for name in (EXPERIMENTS if experiments is None else experiments)]
-    places = {row.title: row.sections for row in rows} | (
-        {MEASURED.title: MEASURED.sections} if experiments is None else {}
-    )
+    targets = {row.title: row.sections for row in rows} | (MEASURED if experiments is None else {})
     sections: list[Section] = []
-    for title, place in places.items():
+    for title, target in targets.items():
         tell(title)
-        sections += load(place)(results)
+        sections += load(target)(results)
     return [findings_section(sections), *sections, overview_section(results, rows)]
 
 
 def findings_section(sections: Sequence[Section]) -> Section:
-    """What every section comes to, first of all."""
+    """The findings of all sections; it comes first."""
     found = tuple((section.name, section.title, section.finding) for section in sections if section.finding)
     return Section("findings", "Findings", (Findings(found),) if found else ())
 
 
 def as_html(sections: Sequence[Section], foot: str) -> str:
-    """The page: texts are escaped, and only what this package wrote itself goes in as it is."""
+    """The page: texts are escaped, and only what this package wrote itself is inserted unescaped."""
     from jinja2 import Environment, StrictUndefined
     from markupsafe import Markup
 
     here = files("chebact.lab.page")
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=False)
     environment.filters["ours"] = Markup
-    environment.filters["joined"] = joined
+    environment.filters["joined"] = keep_together
     template = environment.from_string((here / "page.html.jinja").read_text(encoding="utf-8"))
     css = (here / "page.css").read_text(encoding="utf-8")
-    css = css.replace("{{light}}", variables(LIGHT | PAGE_LIGHT)).replace("{{dark}}", variables(DARK | PAGE_DARK))
+    css = css.replace("{{light}}", css_variables(LIGHT | PAGE_LIGHT)).replace(
+        "{{dark}}", css_variables(DARK | PAGE_DARK)
+    )
     js = (here / "page.js").read_text(encoding="utf-8")
     return template.render(title=TITLE, lead=LEAD, sections=sections, foot=foot, css=css, js=js)
 
 
-def joined(text: str) -> str:
-    """The text with what belongs together on one line: a number and its deviation, a count and its word."""
+def keep_together(text: str) -> str:
+    """The text with no-break spaces between a number and its deviation, a count and its word."""
     return (
         text.replace(" ± ", "\u00a0±\u00a0")
         .replace(" NaN", "\u00a0NaN")
@@ -71,5 +71,5 @@ def joined(text: str) -> str:
     )
 
 
-def variables(colours: dict[str, str]) -> str:
+def css_variables(colours: dict[str, str]) -> str:
     return "".join(f"  --{name}: {code};\n" for name, code in colours.items())

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from chebact.lab import LabError
+from chebact.lab.record import TypedRecord
 from chebact.lab.store import Record, read_record
 
 __all__ = ["Results", "read_results"]
 
+Kind = TypeVar("Kind", bound=TypedRecord)
 MEASURED = "bench"  # its files are no records; data may be called so too, and have folders in there
 
 
@@ -21,7 +24,11 @@ class Results:
     folder: Path
     records: Sequence[Record]
 
-    def of(self, experiment: str) -> list[Record]:
+    def typed(self, kind: type[Kind]) -> list[Kind]:
+        """The records of one class."""
+        return [record.typed for record in self.records if isinstance(record.typed, kind)]
+
+    def records_of(self, experiment: str) -> list[Record]:
         """The records of one experiment."""
         return [record for record in self.records if record.experiment == experiment]
 

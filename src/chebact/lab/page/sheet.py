@@ -45,7 +45,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Head:
-    """The head of a column; numbers stand to the right."""
+    """The head of a column; numbers are aligned to the right."""
 
     text: str
     right: bool = False
@@ -90,7 +90,7 @@ def as_rich(sheet: Sheet, title: str | None = None, *, wrap_names: bool = False,
 
 
 def rich_cell(cell: Cell) -> Text:
-    """The text with its mark, and on a line of its own the published one."""
+    """The text with its mark, and on a second line the published one."""
     from rich.text import Text
 
     text = Text(cell.text + SIGNS[cell.mark], STYLES[cell.mark])
@@ -111,7 +111,7 @@ def markdown_cell(cell: Cell) -> str:
 
 
 def plain(text: str) -> str:
-    r"""The text with the signs that Markdown would read as its own.
+    r"""The text with the signs of Markdown escaped.
 
     >>> plain("0.8*** | 1")
     '0.8\\*\\*\\* \\| 1'

@@ -34,77 +34,49 @@ __all__ = [
     "image_kind",
 ]
 
-LIGHT = {
-    "paper": "#fdfdfb",
-    "ink": "#1b1f27",
-    "muted": "#5e6673",
-    "line": "#c9ced6",
-    "grid": "#e7eaee",
-    "shade": "#eef0f3",
-    "learned": "#1d5fc4",
-    "second": "#0a8068",
-    "other": "#c2500c",
-    "third": "#8b3fb8",
-    "fourth": "#b5366f",
-    "fifth": "#8a6d00",
-    "faint": "#9aa2ae",
+COLOURS = {  # of figures, in light and in dark
+    "paper": ("#fdfdfb", "#14171c"),
+    "ink": ("#1b1f27", "#e8eaee"),
+    "muted": ("#5e6673", "#a3abb8"),
+    "line": ("#c9ced6", "#454c58"),
+    "grid": ("#e7eaee", "#282d35"),
+    "shade": ("#eef0f3", "#1f242b"),
+    "learned": ("#1d5fc4", "#7db2ff"),
+    "second": ("#0a8068", "#4fd0b0"),
+    "other": ("#c2500c", "#ff9d5c"),
+    "third": ("#8b3fb8", "#d29bf5"),
+    "fourth": ("#b5366f", "#ff8fbc"),
+    "fifth": ("#8a6d00", "#e6c44d"),
+    "faint": ("#9aa2ae", "#717a88"),
 }
-DARK = {
-    "paper": "#14171c",
-    "ink": "#e8eaee",
-    "muted": "#a3abb8",
-    "line": "#454c58",
-    "grid": "#282d35",
-    "shade": "#1f242b",
-    "learned": "#7db2ff",
-    "second": "#4fd0b0",
-    "other": "#ff9d5c",
-    "third": "#d29bf5",
-    "fourth": "#ff8fbc",
-    "fifth": "#e6c44d",
-    "faint": "#717a88",
+PAGE_COLOURS = {  # of the page only, in which no figure is drawn: boxes of diagrams, cells of tables
+    "tint-plain": ("#f3f4f6", "#232830"),
+    "edge-plain": ("#b9bfc9", "#59616e"),
+    "tint-learned": ("#dbe8fb", "#1c3357"),
+    "edge-learned": ("#6f9fe0", "#6a9be0"),
+    "better": ("#dcf1e3", "#163826"),
+    "worse": ("#fdeed8", "#40300f"),
+    "far": ("#fbdcd6", "#4a201a"),
+    "nan": ("#eeedf3", "#292833"),
+    "better-ink": ("#0f6b35", "#86dba6"),
+    "worse-ink": ("#8a4b00", "#f0be70"),
+    "far-ink": ("#a32112", "#ff9d8c"),
+    "code": ("#f1f2f4", "#20252c"),
 }
-# Colours of the page alone, which no figure is drawn in: boxes of diagrams, cells of tables.
-PAGE_LIGHT = {
-    "tint-plain": "#f3f4f6",
-    "edge-plain": "#b9bfc9",
-    "tint-learned": "#dbe8fb",
-    "edge-learned": "#6f9fe0",
-    "better": "#dcf1e3",
-    "worse": "#fdeed8",
-    "far": "#fbdcd6",
-    "nan": "#eeedf3",
-    "better-ink": "#0f6b35",
-    "worse-ink": "#8a4b00",
-    "far-ink": "#a32112",
-    "code": "#f1f2f4",
-}
-PAGE_DARK = {
-    "tint-plain": "#232830",
-    "edge-plain": "#59616e",
-    "tint-learned": "#1c3357",
-    "edge-learned": "#6a9be0",
-    "better": "#163826",
-    "worse": "#40300f",
-    "far": "#4a201a",
-    "nan": "#292833",
-    "better-ink": "#86dba6",
-    "worse-ink": "#f0be70",
-    "far-ink": "#ff9d8c",
-    "code": "#20252c",
-}
+LIGHT, DARK = ({name: pair[scheme] for name, pair in COLOURS.items()} for scheme in (0, 1))
+PAGE_LIGHT, PAGE_DARK = ({name: pair[scheme] for name, pair in PAGE_COLOURS.items()} for scheme in (0, 1))
 DPI = 72  # then a point is a pixel of the page
 FONT = 11
 
 
 @contextmanager
 def canvas(width: int, height: int, *, margins: tuple[int, int, int, int] = (40, 14, 30, 26)) -> Iterator[Axes]:
-    """Axes on a figure of so many pixels in the report's style; margins are left, right, bottom, top."""
+    """Axes on a figure of this size in pixels, in the report's style; margins are left, right, bottom, top."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
     left, right, bottom, top = margins
-    with rc_context(settings()):
+    with rc_context(drawing_settings()):
         figure = Figure(figsize=(width / DPI, height / DPI), dpi=DPI)
         figure.patch.set_alpha(0)
         box = (left / width, bottom / height, (width - left - right) / width, (height - bottom - top) / height)
@@ -113,18 +85,18 @@ def canvas(width: int, height: int, *, margins: tuple[int, int, int, int] = (40,
 
 @contextmanager
 def grid(width: int, height: int, rows: int, columns: int) -> Iterator[tuple[Figure, list[list[Axes]]]]:
-    """Rows and columns of axes on one figure of so many pixels, for a file of its own."""
+    """Rows and columns of axes on one figure of this size in pixels, for a separate file."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
-    with rc_context(settings()):
+    with rc_context(drawing_settings()):
         figure = Figure(figsize=(width / DPI, height / DPI), dpi=DPI)
         ends = (46 / width, 32 / height, 1 - 13.8 / width, 1 - 32 / height)
         figure.subplots_adjust(*ends, wspace=0.26, hspace=0.38)
         yield figure, figure.subplots(rows, columns, squeeze=False).tolist()
 
 
-def settings() -> Any:
+def drawing_settings() -> Any:
     """matplotlib's parameters within a drawing."""
     return {
         "font.size": FONT,
@@ -154,14 +126,14 @@ def settings() -> Any:
 
 
 def as_panel(axes: Axes, name: str, alt: str) -> Panel:
-    """The axes' figure for the page: an <svg> whose colours are variables and whose ids begin with its own name."""
+    """The axes' figure for the page: an <svg> whose colours are variables and whose ids begin with its name."""
     figure = axes.get_figure(root=True)
     assert figure is not None
-    text = saved(figure, name, fonts="none")
+    text = svg_text(figure, name, fonts="none")
     text = re.sub(r"<metadata>.*?</metadata>|<style.*?</style>|<!--.*?-->|<defs>\s*</defs>", "", text, flags=re.DOTALL)
     text = re.sub(r"font-family:[^;\"]*;?|font: (\d+)", lambda found: f"font: {found[1]}" if found[1] else "", text)
     text = re.sub(r"(font: [\d.]+px)[^;\"]*", r"\1 sans-serif", text)
-    text = with_own_ids(text, name)
+    text = prefix_ids(text, name)
     for colour, code in LIGHT.items():
         text = text.replace(code, f"var(--{colour})")
     width, height = (round(size * DPI) for size in figure.get_size_inches())
@@ -174,9 +146,9 @@ def as_panel(axes: Axes, name: str, alt: str) -> Panel:
 
 
 def as_file(figure: Figure, name: str, colours: dict[str, str]) -> bytes:
-    """The figure as an SVG file of its own in one of the two schemes, letters as outlines, on the scheme's paper."""
+    """The figure as a separate SVG file in one of the two schemes, letters as outlines, on the scheme's background."""
     figure.patch.set(facecolor=LIGHT["paper"], alpha=1)
-    text = saved(figure, name, fonts="path")
+    text = svg_text(figure, name, fonts="path")
     for colour, code in LIGHT.items():
         text = text.replace(code, f"@{colour}@")
     for colour, code in colours.items():
@@ -202,7 +174,7 @@ def as_image(figure: Figure, kind: str) -> bytes:
     return content.getvalue()
 
 
-def saved(figure: Figure, name: str, fonts: str) -> str:
+def svg_text(figure: Figure, name: str, fonts: str) -> str:
     """The SVG text, the same for the same drawing."""
     from matplotlib import rc_context
 
@@ -212,7 +184,7 @@ def saved(figure: Figure, name: str, fonts: str) -> str:
     return content.getvalue()
 
 
-def with_own_ids(text: str, name: str) -> str:
+def prefix_ids(text: str, name: str) -> str:
     """Only the ids that something refers to, each beginning with the figure's name."""
     used = set(re.findall(r'(?:url\(#|href="#)([^)"]+)', text))
     text = re.sub(r' id="([^"]*)"', lambda found: f' id="{name}-{found[1]}"' if found[1] in used else "", text)

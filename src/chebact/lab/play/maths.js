@@ -53,6 +53,28 @@ chebact.maths = (() => {
     return sum;
   }
 
+  const only = (places, index) => places.map((_, j) => (j === index ? 1 : 0));
+
+  /**
+   * The kinds of tails, a copy of TAIL_ROWS in basis.py. `lines` gives the two straight lines as weights of the values:
+   * height at the left end, slope, height at the right end, slope; null where the polynomial itself continues.
+   * `usesNodes`: the lines depend on regressionNodes. The page makes its radio buttons from the names.
+   */
+  const TAILS = {
+    extrapolate: {
+      lines: ({ degree, places, matrix }) => [only(places, degree), matrix[degree], only(places, 0), matrix[0]],
+    },
+    regression: {
+      usesNodes: true,
+      lines: ({ degree, places, regressionNodes }) => {
+        const right = Array.from({ length: regressionNodes }, (_, j) => j);
+        const slopes = [right.map((j) => degree - j), right].map((indices) => regression(places, indices));
+        return [only(places, degree), slopes[0], only(places, 0), slopes[1]];
+      },
+    },
+    none: { lines: null },
+  };
+
   /** The functions phi_j and their derivatives for one choice of degree, tails, k and interval. */
   function basis({ degree, tails, regressionNodes, interval: [left, right] }) {
     const own = unit(degree), middle = (left + right) / 2, half = (right - left) / 2;
@@ -60,23 +82,20 @@ chebact.maths = (() => {
     places[0] = right;
     places[degree] = left;
     const matrix = differentiation(own).map((row) => row.map((entry) => entry / half));
-    const straight = tails !== "none";
-    const count = Array.from({ length: regressionNodes }, (_, j) => j);
-    const slopes = tails === "regression"
-      ? [regression(places, count.map((j) => degree - j)), regression(places, count)]
-      : [matrix[degree], matrix[0]];
-
-    const only = (index) => places.map((_, j) => (j === index ? 1 : 0));
+    const straight = TAILS[tails].lines !== null;
+    const lines = straight ? TAILS[tails].lines({ degree, places, matrix, regressionNodes }) : null;
+    const slopes = straight ? [lines[1], lines[3]] : [matrix[degree], matrix[0]];
 
     function row(x) {
-      if (straight && x <= left) return line(degree, slopes[0], x - left);
-      if (straight && x >= right) return line(0, slopes[1], x - right);
       const node = places.indexOf(x);
-      return node >= 0 ? only(node) : lagrange(own, (x - middle) / half);
+      if (node >= 0) return only(places, node);
+      if (straight && x < left) return line(lines[0], lines[1], x - left);
+      if (straight && x > right) return line(lines[2], lines[3], x - right);
+      return lagrange(own, (x - middle) / half);
     }
 
-    function line(end, slope, distance) {
-      return slope.map((entry, j) => (j === end ? 1 : 0) + entry * distance);
+    function line(height, slope, distance) {
+      return slope.map((entry, j) => height[j] + entry * distance);
     }
 
     function derivativeRow(x) {
@@ -87,12 +106,12 @@ chebact.maths = (() => {
     }
 
     return {
-      degree, tails, interval: [left, right], nodes: places, stretch: own.stretch, straight, row, derivativeRow,
+      degree, tails, interval: [left, right], nodes: places, stretch: own.stretch, straight, lines, row, derivativeRow,
       value: (values, x) => dot(row(x), values),
       derivative: (values, x) => dot(derivativeRow(x), values),
       slopes: (values) => slopes.map((slope) => dot(slope, values)),
     };
   }
 
-  return { basis, dot };
+  return { TAILS, basis, dot };
 })();

@@ -10,6 +10,7 @@ from importlib.resources import files
 from jinja2 import Environment
 from markupsafe import Markup
 
+from chebact.checks import TAILS
 from chebact.lab.play.shapes import Shapes
 
 __all__ = ["render"]
@@ -29,6 +30,7 @@ def render(sets: Sequence[Shapes] = (), source: str = "") -> str:
         policy=policy(style, scripts),
         style=Markup(style),
         scripts=[Markup(script) for script in scripts],
+        tails=TAILS,
         data={"source": source, "sets": [shapes.as_json() for shapes in sets]},
     )
 

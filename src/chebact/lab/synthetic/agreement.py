@@ -10,7 +10,7 @@ from chebact.lab.synthetic.recipes import DATASETS
 from chebact.lab.synthetic.rows import Row, has_mean, marks, tables_of
 from chebact.networks.residual_mlp import ARCHITECTURES
 
-__all__ = ["Agreement", "agreement_of", "exception", "where"]
+__all__ = ["Agreement", "agreement_of", "describe_cell", "describe_exception"]
 
 EXPLODED = 8  # of ten published seeds
 SUBJECT = "cl-extrapolate"
@@ -22,10 +22,10 @@ class Agreement:
 
     `near`: our mean, over the seeds that stayed finite, is at most two of the paper's deviations above the paper's
     mean; `far`: the other cells that the paper prints without NaN. `lost`: those of `near` in which some of our seeds
-    turned NaN all the same. `exploded`: at least 8 of the paper's ten turned NaN and most of ours did; `held`: most of
+    turned NaN. `exploded`: at least 8 of the paper's ten turned NaN and most of ours did; `held`: most of
     ours did not. `best` and `paper_best`: columns in which CL-extrapolate is among the two best (see `marks`);
     `best_strict`: the same where a single lost seed takes a model out. `columns`: how many there are. `other`: rows of
-    runs with other settings than the paper's, which are compared in nothing.
+    runs with other settings than the paper's, which are not compared.
     """
 
     near: list[Row]
@@ -52,9 +52,9 @@ def agreement_of(rows: Sequence[Row]) -> Agreement:
         lost=[row for row in printed if is_near(row) and row.nan],
         exploded=[row for row in blown if row.nan > row.seeds / 2],
         held=[row for row in blown if row.nan <= row.seeds / 2],
-        best=times_best(rows, of_paper=False),
-        best_strict=times_best(rows, of_paper=False, strict=True),
-        paper_best=times_best(rows, of_paper=True),
+        best=count_best(rows, of_paper=False),
+        best_strict=count_best(rows, of_paper=False, strict=True),
+        paper_best=count_best(rows, of_paper=True),
         columns=len({(row.noise, row.dataset) for row in rows}),
         other=other,
     )
@@ -66,17 +66,17 @@ def is_near(row: Row) -> bool:
     return row.mean <= row.paper_mean + DEVIATIONS * row.paper_std
 
 
-def times_best(rows: Sequence[Row], *, of_paper: bool, strict: bool = False) -> int:
+def count_best(rows: Sequence[Row], *, of_paper: bool, strict: bool = False) -> int:
     marked = [marks(table, of_paper=of_paper, strict=strict) for table in tables_of(rows).values()]
     return sum(mark == "best" for table in marked for (model, _), mark in table.items() if model == SUBJECT)
 
 
-def where(row: Row) -> str:
-    """The cell's place in words."""
+def describe_cell(row: Row) -> str:
+    """The cell in words: model, data set, noise."""
     return f"{ARCHITECTURES[row.model].title} on {DATASETS[row.dataset].title}, noise {row.noise:g}"
 
 
-def exception(row: Row) -> str:
+def describe_exception(row: Row) -> str:
     """Our cell beside the published one, and how far apart they are."""
     published = f"published {row.paper_mean} ± {row.paper_std}"
     if row.mean is None or row.paper_mean is None or row.paper_std is None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -11,13 +10,14 @@ from rich.console import Console
 
 from chebact.lab.commands.report import Files, check_no_record, write_files
 from chebact.lab.commands.run import Workers, train
-from chebact.lab.options import Flat
+from chebact.lab.options import Flat, Records, about
 from chebact.lab.output import check_outputs
 from chebact.lab.progress import show_progress, tell_where
 from chebact.lab.stats import summarize
 from chebact.lab.store import Record, records_under
 from chebact.lab.synthetic.recipes import RecipeForm
-from chebact.lab.synthetic.report_command import view_of
+from chebact.lab.synthetic.record import SyntheticRecord
+from chebact.lab.synthetic.report_command import make_view
 from chebact.lab.synthetic.run import NAME, run_synthetic
 from chebact.lab.synthetic.spec import SyntheticRequest
 
@@ -29,59 +29,41 @@ USUAL, MACHINE = SyntheticRequest(), Workers()
 def run(
     *,
     request: Annotated[SyntheticRequest, Flat] = USUAL,
-    results: Path = Path("results/synthetic"),
+    results: Records = Path("results/synthetic"),
     machine: Annotated[Workers, Flat] = MACHINE,
 ) -> None:
-    """Train what is missing in the results folder. Stop it at any moment; the same command goes on from there.
-
-    Parameters
-    ----------
-    results
-        Folder of the records.
-    """
-    train(NAME, run_synthetic(request, results, **machine.checked(results)), results, lines_of)
+    """Train what is missing in the results folder. Stop it at any moment; the same command continues from there."""
+    train(NAME, run_synthetic(request, results, **machine.arguments(results)), results, describe_records)
 
 
-def lines_of(records: Sequence[Record]) -> list[str]:
+def describe_records(records: Sequence[Record]) -> list[str]:
     """The mean RMSE of new records, one line per model, noise level and recipe."""
     lines: dict[tuple[str, ...], list[str]] = {}
     for record in records:
-        spec, summary = record.spec, summarize(seed["rmse"] for seed in record.results["seeds"])
-        shown = (
-            f"{summary.nan}/{summary.seeds} diverged" if summary.nan or summary.mean is None else f"{summary.mean:.4f}"
-        )
-        head = (spec["model"], f"noise {spec['noise']:g}", f"{spec['recipes']} recipes")
-        lines.setdefault(head, []).append(f"{spec['dataset']} {shown}")
+        found: SyntheticRecord = record.typed
+        spec, rmse = found.spec, summarize(found.results.rmse)
+        score = f"{rmse.nan}/{rmse.seeds} diverged" if rmse.nan or rmse.mean is None else f"{rmse.mean:.4f}"
+        head = (spec.model, f"noise {spec.noise:g}", f"{spec.recipes} recipes")
+        lines.setdefault(head, []).append(f"{spec.dataset} {score}")
     return [f"{', '.join(head)}: {', '.join(cells)}" for head, cells in lines.items()]
 
 
 def reproduce(
     *,
-    full: bool = False,
-    recipe: RecipeForm = "released",
-    results: Path | None = None,
-    json: Path | None = None,
+    recipe: Annotated[
+        RecipeForm, about("As the published figures were made, or as the paper prints them.")
+    ] = "released",
+    results: Annotated[Path | None, about("Folder of the records; `reproduced` by default.")] = None,
+    json: Annotated[Path | None, about("Write the rows to this file as JSON.")] = None,
     machine: Annotated[Workers, Flat] = MACHINE,
 ) -> None:
-    """Train the paper's synthetic tables and show them: noise 0.01 with three seeds, or with --full all of them.
-
-    Parameters
-    ----------
-    full
-        Both noise levels and ten seeds: 1,540 trainings.
-    recipe
-        As the published figures were made, or as the paper prints them.
-    results
-        Folder of the records; `reproduced`, or with --full `reproduced-full`, by default.
-    json
-        Write the rows to this file as JSON.
-    """
+    """Train the paper's synthetic tables and show them: both noise levels and ten seeds, 1,540 trainings."""
     request = SyntheticRequest(recipes=recipe)
-    folder = results or Path("reproduced-full" if full else "reproduced")  # not among the records of the project
+    folder = results or Path("reproduced")  # not among the records of the project
     check_no_record(folder, json)
     check_outputs(files=(json,), folders=(folder,))
-    request, console = request if full else replace(request, noise=(0.01,), seeds=3), Console(stderr=True)
-    show_progress(run_synthetic(request, folder, **machine.checked(folder)), console, lines_of)
-    records = [record for record in records_under(folder) if record.spec["recipes"] == recipe]
-    write_files(view_of(records), Files(json=json))
+    console = Console(stderr=True)
+    show_progress(run_synthetic(request, folder, **machine.arguments(folder)), console, describe_records)
+    records = [record.typed for record in records_under(folder)]
+    write_files(make_view([record for record in records if record.spec.recipes == recipe]), Files(json=json))
     tell_where(console, NAME, folder)

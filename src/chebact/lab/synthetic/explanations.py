@@ -7,19 +7,19 @@ import statistics
 from collections.abc import Sequence
 
 from chebact.lab.page.comparison import DEVIATIONS
-from chebact.lab.synthetic.agreement import EXPLODED, SUBJECT, Agreement, exception, where
+from chebact.lab.synthetic.agreement import EXPLODED, SUBJECT, Agreement, describe_cell, describe_exception
 from chebact.lab.synthetic.published import SEEDS
 from chebact.lab.synthetic.recipes import DATASETS
 from chebact.lab.synthetic.rows import Row
 
-__all__ = ["as_lines", "explain", "explain_held"]
+__all__ = ["comparison_lines", "exception_lines", "explain"]
 
 UNBOUNDED = ("cubic", "cl", "wcp")  # polynomials everywhere, without tails
 STABLE = 3.0  # standard errors from which a difference is not put down to the choice of seeds
 
 
-def as_lines(agreement: Agreement) -> list[str]:
-    """The comparison in sentences, one exception a line, with what explains it."""
+def comparison_lines(agreement: Agreement) -> list[str]:
+    """The comparison in sentences, one exception per line, with its explanation."""
     near, printed = agreement.near, len(agreement.near) + len(agreement.far)
     own = [row for row in [*near, *agreement.far] if row.model == SUBJECT]
     own_near = sum(row in near for row in own)
@@ -39,15 +39,20 @@ def as_lines(agreement: Agreement) -> list[str]:
         lines.append(
             f"- Not compared with the paper: {len(agreement.other)} cells, run with other settings ({unlike})."
         )
-    lines += [
-        f"- Exception: {where(row)}: {exception(row)}. {explain(row)}" for row in [*agreement.far, *agreement.lost]
+    return lines + [f"- {line}" for line in exception_lines(agreement)]
+
+
+def exception_lines(agreement: Agreement) -> list[str]:
+    """Every cell that does not agree, with a reason as far as the records tell one."""
+    lines = [
+        f"Exception: {describe_cell(row)}: {describe_exception(row)}. {explain(row)}"
+        for row in (*agreement.far, *agreement.lost)
     ]
-    lines += [
-        f"- Diverged less than published: {where(row)}: {row.nan}/{row.seeds} NaN, published {row.paper_nan}/{SEEDS}."
-        f" {explain_held(row)}"
+    return lines + [
+        f"Diverged less than published: {describe_cell(row)}: {row.nan}/{row.seeds} NaN, "
+        f"published {row.paper_nan}/{SEEDS}. {explain_held(row)}"
         for row in agreement.held
     ]
-    return lines
 
 
 def explain(row: Row) -> str:
@@ -77,7 +82,7 @@ def explain(row: Row) -> str:
 
 
 def nan_sentence(row: Row, finite: Sequence[float], limit: float) -> str:
-    """About a cell in which some of our seeds diverged and none of the published ones did."""
+    """A sentence about a cell in which some of our seeds diverged and none of the published ones did."""
     lost = "One seed" if row.nan == 1 else f"{row.nan} seeds"
     if row.model in UNBOUNDED:
         why = "this activation is a polynomial everywhere, and a few inputs far outside [-1, 1] are enough"
@@ -91,7 +96,7 @@ def nan_sentence(row: Row, finite: Sequence[float], limit: float) -> str:
 
 
 def explain_held(row: Row) -> str:
-    """About a cell that exploded in the paper and mostly not here."""
+    """A sentence about a cell in which most seeds diverged in the paper and did not here."""
     return (
         f"How many seeds diverge depends on their initial weights: {row.nan} of {row.seeds} here, {row.paper_nan} of "
         f"{SEEDS} in the paper."

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["PARAMETERS", "SEEDS", "SYNTHETIC", "Published", "published"]
+__all__ = ["PARAMETERS", "SEEDS", "SYNTHETIC", "Published", "published_cell"]
 
 SEEDS = 10
 PARAMETERS = {  # as printed; the counts themselves are in the report
@@ -62,29 +62,29 @@ cl-extrapolate  0.028±0.001 0.0115±0.0011 0.040±0.003 0.040±0.004 0.10±0.02
 }
 
 
-def cell(text: str) -> Published:
+def parse_cell(text: str) -> Published:
     if "/" in text:
         return Published(None, None, int(text.split("/")[0]), 4)
     mean, std = text.split("±")
     return Published(float(mean), float(std), 0, len(mean.partition(".")[2]))
 
 
-def cells() -> dict[tuple[str, str, float], Published]:
+def parse_cells() -> dict[tuple[str, str, float], Published]:
     rows = [(noise, line.split()) for noise, table in TABLES.items() for line in table.strip().splitlines()]
     return {
-        (words[0], dataset, noise): cell(word)
+        (words[0], dataset, noise): parse_cell(word)
         for noise, words in rows
         for dataset, word in zip(COLUMNS, words[1:], strict=True)
     }
 
 
-SYNTHETIC = cells()
+SYNTHETIC = parse_cells()
 
 
-def published(model: str, dataset: str, noise: float) -> Published | None:
+def published_cell(model: str, dataset: str, noise: float) -> Published | None:
     """The paper's cell, or None where it has none.
 
-    >>> published("cl-extrapolate", "pendulum", 0.01)
+    >>> published_cell("cl-extrapolate", "pendulum", 0.01)
     Published(mean=0.0113, std=0.0006, nan=0, decimals=4)
     """
     return SYNTHETIC.get((model, dataset, noise))

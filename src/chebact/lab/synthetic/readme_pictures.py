@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from chebact.lab import LabError
-from chebact.lab.commands.report import RESULTS, must_have, tell
+from chebact.lab.commands.report import RESULTS, check_packages, tell
+from chebact.lab.options import Records, about
 from chebact.lab.output import check_folder, make_folder, save
-from chebact.lab.page.learned import Shape, draw_shape
+from chebact.lab.page.learned import draw_shape
 from chebact.lab.page.results import Results, read_results
 from chebact.lab.page.theme import DARK, LIGHT, as_file, grid
-from chebact.lab.store import Record
-from chebact.lab.synthetic.figures import shapes_in
+from chebact.lab.synthetic.figures import layer_shapes
+from chebact.lab.synthetic.record import Activations, SyntheticRecord
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -26,17 +27,13 @@ SHOWN = "gravity"  # if there is a record of it, else the first data set that ha
 COMMAND = f"chebact run synthetic --recipe released --models {MODEL} --noise {NOISE:g}"
 
 
-def pictures(*, results: Path = RESULTS, output: Path = Path("docs/images")) -> None:
-    """Draw the pictures of the README from the records.
-
-    Parameters
-    ----------
-    results
-        Folder of the records.
-    output
-        Folder to write the SVG files into.
-    """
-    must_have("matplotlib")
+def pictures(
+    *,
+    results: Records = RESULTS,
+    output: Annotated[Path, about("Folder to write the SVG files into.")] = Path("docs/images"),
+) -> None:
+    """Draw the pictures of the README from the records."""
+    check_packages("matplotlib")
     check_folder(output, "--output")
     drawn = readme_pictures(read_results(results))
     make_folder(output, "--output")
@@ -47,37 +44,31 @@ def pictures(*, results: Path = RESULTS, output: Path = Path("docs/images")) -> 
 
 def readme_pictures(results: Results) -> dict[str, bytes]:
     """File names and contents of the learned activations, in both schemes; a LabError where no record has them."""
-    record = chosen(results)
+    kept = activations_to_draw(results)
     drawn = {}
     for scheme, colours in (("light", LIGHT), ("dark", DARK)):
-        drawn[f"learned-{scheme}.svg"] = as_file(learned(record), f"learned-{scheme}", colours)
+        drawn[f"learned-{scheme}.svg"] = as_file(draw_layers(kept), f"learned-{scheme}", colours)
     return drawn
 
 
-def chosen(results: Results) -> Record:
-    """The record whose activations are shown: released recipes if there are any, the first data set of the list."""
-    there = [
-        record
-        for record in results.of("synthetic")
-        if (record.spec["model"], record.spec["noise"]) == (MODEL, NOISE) and record.results.get("activations")
-    ]
-    if not there:
+def activations_to_draw(results: Results) -> Activations:
+    """Those of the released recipes if there are any, and of the data set `SHOWN`."""
+    found = {
+        (spec.recipes != "released", spec.dataset != SHOWN, spec.dataset): record.results.activations
+        for record in results.typed(SyntheticRecord)
+        if ((spec := record.spec).model, spec.noise) == (MODEL, NOISE) and record.results.activations
+    }
+    if not found:
         raise LabError(f"no record below {results.folder} keeps learned activations: `{COMMAND}` makes some")
-    there.sort(key=lambda record: (record.spec["recipes"] != "released", record.spec["dataset"] != SHOWN))
-    return there[0]
+    return found[min(found)]
 
 
-def learned(record: Record) -> Figure:
+def draw_layers(kept: Activations) -> Figure:
     """Every layer across, the kept channels down."""
-    layers = shapes_in(record.results["activations"])
-    rows = len(layers[0])
-    with grid(*SIZE, rows, len(layers)) as (figure, axes):
+    layers = layer_shapes(kept)
+    with grid(*SIZE, len(layers[0]), len(layers)) as (figure, axes):
         for column, shapes in enumerate(layers):
             for row, shape in enumerate(shapes):
-                draw_shape(axes[row][column], titled(shape, column, row, len(layers)))
+                name = f"layer {column + 1}" if column < len(layers) - 1 else "last layer"
+                draw_shape(axes[row][column], replace(shape, title=f"{name}, unit {row + 1}"))
     return figure
-
-
-def titled(shape: Shape, layer: int, channel: int, layers: int) -> Shape:
-    place = f"layer {layer + 1}" if layer < layers - 1 else "last layer"
-    return replace(shape, title=f"{place}, unit {channel + 1}")

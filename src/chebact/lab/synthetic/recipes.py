@@ -1,8 +1,8 @@
 """The seven synthetic regression tasks: recipes, samples and the slices that are plotted.
 
 Two forms of each recipe are kept. `"paper"` is what the paper prints; `"released"` is what the published figures were
-made with. They differ for Arrhenius, Jump and Step. The inputs are uniform on [-1, 1] and each task has exactly the
-columns it needs.
+made with. They differ for Arrhenius, Jump and Step. `"recommended"` has the released functions and another training.
+The inputs are uniform on [-1, 1] and each task has exactly the columns it needs.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = [
 
 PUBLISHED_SEED = 5
 
-RecipeForm = Literal["paper", "released"]
+RecipeForm = Literal["paper", "released", "recommended"]
 RECIPE_FORMS: tuple[RecipeForm, ...] = get_args(RecipeForm)
 
 Formula = Callable[[Tensor], Tensor]
@@ -53,7 +53,7 @@ class Recipe:
     def formula(self, form: RecipeForm) -> Formula:
         """The formula of that form; a ValueError for another word."""
         if form not in RECIPE_FORMS:
-            raise ValueError(f"recipes must be one of {', '.join(RECIPE_FORMS)}; got {form!r}")
+            raise ValueError(f"recipes must be one of {', '.join(RECIPE_FORMS)}, got {form!r} ({type(form).__name__})")
         return self.paper if form == "paper" else self.released
 
 
@@ -92,8 +92,10 @@ def jump_released(x: Tensor) -> Tensor:
 
 
 def stairs(x0: Tensor, edges: tuple[float, ...], heights: tuple[float, ...]) -> Tensor:
-    """The height of the stair on which x0 stands: heights[i] below edges[i], heights[-1] from the last edge on."""
-    x0 = x0 if x0.is_floating_point() else x0.to(torch.get_default_dtype())  # a whole-numbered edge would be another
+    """The height of the stair at x0: heights[i] below edges[i], heights[-1] from the last edge on."""
+    x0 = (
+        x0 if x0.is_floating_point() else x0.to(torch.get_default_dtype())
+    )  # an edge of an integer type would be rounded
     stair = torch.bucketize(x0, torch.tensor(edges, dtype=x0.dtype, device=x0.device), right=True)
     return torch.tensor(heights, dtype=x0.dtype, device=x0.device)[stair]
 
@@ -124,7 +126,8 @@ def recipe(dataset: str) -> Recipe:
     4
     """
     if dataset not in DATASETS:
-        raise ValueError(f"unknown data set {dataset!r}: choose from {', '.join(DATASETS)}")
+        kind = type(dataset).__name__
+        raise ValueError(f"dataset must be one of {', '.join(DATASETS)}, got {dataset!r} ({kind})")
     return DATASETS[dataset]
 
 
@@ -136,7 +139,7 @@ def target(dataset: str, x: Tensor, recipes: RecipeForm = "paper") -> Tensor:
     """
     row = recipe(dataset)
     if x.ndim == 0 or x.shape[-1] != row.features:
-        raise ValueError(f"{dataset} wants x of shape (..., {row.features}); got {tuple(x.shape)}")
+        raise ValueError(f"x must have shape (..., {row.features}) for {dataset}, got {tuple(x.shape)}")
     return row.formula(recipes)(x.movedim(-1, 0)).unsqueeze(-1)
 
 
@@ -168,7 +171,7 @@ def published_split(
 ) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
     """The draw behind the published figures: x and y of the training points with noise, of the test points without.
 
-    It is one draw a data set, the same for every repeat: x of both parts at once from a generator with seed 5 and,
+    It is one draw per data set, the same for every repeat: x of both parts at once from a generator with seed 5 and,
     after 100 points that served a plot only, the noise. x is (points, features), y (points, 1), in float32.
 
     >>> (x, y), (test_x, test_y) = published_split("gravity", noise=0.01)
@@ -186,9 +189,9 @@ def published_split(
 
 def check_amounts(points: int, noise: float) -> None:
     if points < 0:
-        raise ValueError(f"points must be 0 or more; got {points}")
+        raise ValueError(f"points must be 0 or more, got {points}")
     if not (noise >= 0 and math.isfinite(noise)):
-        raise ValueError(f"noise must be a finite deviation of 0 or more; got {noise}")
+        raise ValueError(f"noise must be a finite deviation of 0 or more, got {noise}")
 
 
 def plotted_slice(

@@ -10,47 +10,37 @@ from rich.console import Console
 
 from chebact.lab.commands.report import NO_FILES, USUAL_PAGE, FileOptions, PageOptions, View
 from chebact.lab.commands.report import report as report_records
-from chebact.lab.options import Several
+from chebact.lab.options import Records, Several, about
 from chebact.lab.page.sheet import as_rich
-from chebact.lab.store import Record
 from chebact.lab.synthetic.agreement import agreement_of
-from chebact.lab.synthetic.explanations import as_lines
+from chebact.lab.synthetic.explanations import comparison_lines
 from chebact.lab.synthetic.recipes import RecipeForm
+from chebact.lab.synthetic.record import SyntheticRecord
 from chebact.lab.synthetic.rows import Row, rows_of, tables_of
 from chebact.lab.synthetic.tables import LEGEND, caption, half_sheets, markdown
 
-__all__ = ["document_blocks", "report", "view_of"]
+__all__ = ["document_blocks", "make_view", "report"]
 
 RESULTS = Path("results/synthetic")
 
 
 def report(
     *,
-    results: Path = RESULTS,
-    recipe: RecipeForm | None = None,
-    noise: Annotated[tuple[float, ...], Several] = (),
+    results: Records = RESULTS,
+    recipe: Annotated[RecipeForm | None, about("Only the tables of this form of the recipes.")] = None,
+    noise: Annotated[tuple[float, ...], Several, about("Only the tables of these noise levels.")] = (),
     files: FileOptions = NO_FILES,
     page: PageOptions = USUAL_PAGE,
 ) -> None:
-    """Show the tables that the records give, each cell beside the published one, and write the page with the figures.
+    """Show the tables of the records, each cell beside the published one, and write the page with the figures."""
 
-    Parameters
-    ----------
-    results
-        Folder of the records.
-    recipe
-        Only the tables of this form of the recipes.
-    noise
-        Only the tables of these noise levels.
-    """
+    def keep(record: SyntheticRecord) -> bool:
+        return recipe in (None, record.spec.recipes) and (not noise or record.spec.noise in noise)
 
-    def keep(record: Record) -> bool:
-        return recipe in (None, record.spec["recipes"]) and (not noise or record.spec["noise"] in noise)
-
-    report_records("synthetic", results, files, page, keep, view_of)
+    report_records("synthetic", results, files, page, keep, make_view)
 
 
-def view_of(records: Sequence[Record]) -> View:
+def make_view(records: Sequence[SyntheticRecord]) -> View:
     """What is shown of records."""
     rows = rows_of(records)
     return View([row.exported() for row in rows], lambda console: show(rows, console), document_blocks(rows))
@@ -63,12 +53,12 @@ def show(rows: Sequence[Row], console: Console) -> None:
         for title, half in half_sheets(table).items():
             console.print(as_rich(half, title))
         console.print(f"{LEGEND.format('*', '!')}\n", highlight=False, soft_wrap=True)
-    for recipes, own in forms_of(rows).items():
+    for recipes, own in rows_by_form(rows).items():
         console.print(f"Against the paper, {recipes} recipes:", highlight=False)
-        console.print("\n".join(as_lines(agreement_of(own))), highlight=False, soft_wrap=True)
+        console.print("\n".join(comparison_lines(agreement_of(own))), highlight=False, soft_wrap=True)
 
 
-def forms_of(rows: Sequence[Row]) -> dict[str, list[Row]]:
+def rows_by_form(rows: Sequence[Row]) -> dict[str, list[Row]]:
     """The rows by the form of their recipes."""
     return {form: [row for row in rows if row.recipes == form] for form in dict.fromkeys(row.recipes for row in rows)}
 
@@ -77,7 +67,7 @@ def document_blocks(rows: Sequence[Row]) -> dict[str, str]:
     """The generated blocks by name: `synthetic-<recipes>-<noise>` and `synthetic-<recipes>-agreement`."""
     tables = {f"synthetic-{form}-{noise:g}": markdown(table) for (form, noise), table in tables_of(rows).items()}
     agreement = {
-        f"synthetic-{form}-agreement": "\n".join(as_lines(agreement_of(own))) + "\n"
-        for form, own in forms_of(rows).items()
+        f"synthetic-{form}-agreement": "\n".join(comparison_lines(agreement_of(own))) + "\n"
+        for form, own in rows_by_form(rows).items()
     }
     return tables | agreement

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from chebact.lab.options import as_typed, options
-from chebact.lab.store import Record
+from chebact.lab.spec import as_plain
+from chebact.lab.synthetic.record import SyntheticRecord
 from chebact.lab.synthetic.spec import Settings, SyntheticRequest
 
 __all__ = ["synthetic_commands"]
 
 
-def synthetic_commands(records: Iterable[Record]) -> list[str]:
+def synthetic_commands(records: Iterable[SyntheticRecord]) -> list[str]:
     """One command per recipe and number of seeds and epochs; it asks for all models and data sets."""
     usual, levels = SyntheticRequest(), dict[tuple[str, ...], set[float]]()
     for record in records:
-        plain = {name: value for name, value in record.spec.items() if name != "recipes"}
-        asked = (f"chebact run synthetic --recipe {record.spec['recipes']}", *options(plain, usual, Settings))
-        levels.setdefault(asked, set()).add(record.spec["noise"])
+        form = record.spec.recipes  # always named, though one of the two is the default
+        words = options(as_plain(record.spec), replace(usual, recipes=form), Settings)
+        levels.setdefault((f"chebact run synthetic --recipe {form}", *words), set()).add(record.spec.noise)
     return [
         " ".join(asked) + ("" if sorted(noise) == list(usual.noise) else f" --noise {as_typed(sorted(noise))}")
         for asked, noise in levels.items()

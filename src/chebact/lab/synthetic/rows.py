@@ -1,9 +1,9 @@
-"""The synthetic tables as data: one row a cell, ours beside the published one, and which cells stand out."""
+"""The synthetic tables as data: one row per cell, ours and the published one, and which cells are marked."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
@@ -11,15 +11,26 @@ from chebact.lab import LabError
 from chebact.lab.page.comparison import unlike
 from chebact.lab.page.sheet import Mark
 from chebact.lab.stats import summarize
-from chebact.lab.store import Record
-from chebact.lab.synthetic.published import SEEDS, SYNTHETIC, published
+from chebact.lab.synthetic.published import SEEDS, SYNTHETIC, published_cell
 from chebact.lab.synthetic.recipes import DATASETS
+from chebact.lab.synthetic.record import SyntheticRecord
 from chebact.lab.synthetic.spec import SyntheticSpec
 from chebact.networks.residual_mlp import ARCHITECTURES
 
 __all__ = ["Row", "decimals", "has_mean", "marks", "rows_of", "tables_of"]
 
-SETTINGS = ("epochs", "points", "batch_size", "learning_rate", "momentum", "weight_decay", "form")
+SETTINGS = (
+    "epochs",
+    "points",
+    "batch_size",
+    "learning_rate",
+    "momentum",
+    "weight_decay",
+    "form",
+    "nesterov",
+    "loss",
+    "degree",
+)
 BEST, WORST = 2, 4  # how many of a column the paper marks at either end
 FEWEST = 3  # seeds that can be compared with the paper's ten
 PAPER = {field.name: field.default for field in fields(SyntheticSpec) if field.name in SETTINGS}
@@ -52,13 +63,13 @@ class Row:
         return {name: value for name, value in asdict(self).items() if name not in ("values", "unlike")}
 
 
-def rows_of(records: Iterable[Record]) -> list[Row]:
+def rows_of(records: Iterable[SyntheticRecord]) -> list[Row]:
     """The rows of synthetic records, in the paper's order of noise, models and data sets; a LabError where two records
-    are of one cell, as in a folder above those of two runs.
+    are of one cell, as in a folder that contains two runs.
     """
-    rows = [row_of(record) for record in records if record.experiment == "synthetic"]
-    places = Counter((row.model, row.dataset, row.noise, row.recipes) for row in rows)
-    for (model, dataset, noise, recipes), count in places.items():
+    rows = [row_of(record) for record in records]
+    cells = Counter((row.model, row.dataset, row.noise, row.recipes) for row in rows)
+    for (model, dataset, noise, recipes), count in cells.items():
         if count > 1:
             cell = f"{model} on {dataset} at noise {noise:g}, {recipes} recipes"
             raise LabError(f"{count} records are of one cell, {cell}: name the folder of one run with --results")
@@ -66,23 +77,22 @@ def rows_of(records: Iterable[Record]) -> list[Row]:
     return sorted(rows, key=lambda row: (row.recipes, row.noise, models.index(row.model), datasets.index(row.dataset)))
 
 
-def row_of(record: Record) -> Row:
-    spec, values = record.spec, tuple(seed["rmse"] for seed in record.results["seeds"])
-    ours = summarize(values)
-    cell = published(spec["model"], spec["dataset"], spec["noise"])
+def row_of(record: SyntheticRecord) -> Row:
+    spec, values = record.spec, record.results.rmse
+    ours, cell = summarize(values), published_cell(spec.model, spec.dataset, spec.noise)
     mean, std, nan = (None, None, None) if cell is None else (cell.mean, cell.std, cell.nan)
-    where = (spec["model"], spec["dataset"], spec["noise"], spec["recipes"])
+    where = (spec.model, spec.dataset, spec.noise, spec.recipes)
     return Row(*where, ours.seeds, ours.mean, ours.std, ours.nan, mean, std, nan, values, unlike_paper(spec))
 
 
-def unlike_paper(spec: Mapping[str, Any]) -> str:
-    """Where a run differs from the paper's, in words. Fewer seeds than ten are compared all the same, down to three."""
-    few = f"seeds: {spec['seeds']} instead of {SEEDS}" if spec["seeds"] < FEWEST else ""
-    return ", ".join(words for words in (unlike(spec, PAPER), few) if words)
+def unlike_paper(spec: SyntheticSpec) -> str:
+    """Where a run differs from the paper's, in words. Fewer seeds than ten are compared too, down to three."""
+    few = f"seeds: {spec.seeds} instead of {SEEDS}" if spec.seeds < FEWEST else ""
+    return ", ".join(words for words in (unlike(vars(spec), PAPER), few) if words)
 
 
 def tables_of(rows: Iterable[Row]) -> dict[tuple[str, float], list[Row]]:
-    """The rows of each table: one table a form of the recipes and a noise level."""
+    """The rows of each table: one table per form of the recipes and noise level."""
     tables: dict[tuple[str, float], list[Row]] = {}
     for row in rows:
         tables.setdefault((row.recipes, row.noise), []).append(row)
@@ -105,11 +115,11 @@ def has_mean(row: Row) -> bool:
 
 
 def marks(rows: Sequence[Row], *, of_paper: bool = False, strict: bool = False) -> dict[tuple[str, str], Mark]:
-    """The cells (model, dataset) of one table that stand out: in each column the two best means and the four worst.
+    """The marked cells (model, dataset) of one table: in each column the two best means and the four worst.
 
     The paper prints smooth and other functions apart. A model that loses most of its seeds on a function of one kind
-    takes no part in the columns of that kind; `strict` drops it for a single lost seed, which is the letter of the
-    paper (its own table has the same marks either way). Equal printed numbers share a mark. `of_paper` marks the
+    takes no part in the columns of that kind; `strict` drops it for a single lost seed, which is the rule of the
+    paper (the marks of its table are the same either way). Equal printed numbers share a mark. `of_paper` marks the
     published numbers of these rows in place of ours.
     """
 

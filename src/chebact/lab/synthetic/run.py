@@ -1,7 +1,7 @@
 """The synthetic experiment: eleven networks, seven data sets, two noise levels, ten seeds each.
 
 A record is of one network on one data set at one noise level, with all its seeds. Those of one network are trained
-together, as replicas of one batched network, in groups that follow from the request alone. No replica's result
+together, as replicas of one batched network, in groups that depend on the request only. No replica's result
 depends on its companions, to the last bit (`padded_count` says what that takes), so a folder may be filled in any
 number of requests.
 """
@@ -25,7 +25,7 @@ def run_synthetic(
 ) -> Iterator[Step]:
     """Train what is missing in the results folder and write the records; yields what was there, then every group.
 
-    A group is trained as a whole even where some of its records are there: what is trained together is fixed.
+    A group is trained even where some of its records exist: what is trained together is fixed.
     """
     engine = Engine(results, workers=workers, dask=dask)
     yield from engine.run(request.groups(), Work(NAME, train_together, batched=True))

@@ -9,15 +9,14 @@ from chebact.lab.page.document import Block, Commands, Finding, Fold, Missing, S
 from chebact.lab.page.networks import network_picture
 from chebact.lab.page.results import Results
 from chebact.lab.page.sheet import Sheet
-from chebact.lab.store import Record
 from chebact.lab.synthetic import section_pictures as pictures
-from chebact.lab.synthetic.agreement import Agreement, agreement_of, where
-from chebact.lab.synthetic.explanations import explain, explain_held
+from chebact.lab.synthetic.agreement import Agreement, agreement_of
+from chebact.lab.synthetic.explanations import exception_lines
 from chebact.lab.synthetic.published import SYNTHETIC
-from chebact.lab.synthetic.recipes import DATASETS
+from chebact.lab.synthetic.record import SyntheticRecord
 from chebact.lab.synthetic.rerun import synthetic_commands
 from chebact.lab.synthetic.rows import Row, rows_of, tables_of
-from chebact.lab.synthetic.tables import FORMS, apart, columns_of, ours, parameter_sheet, seeds_of, sheet_of, theirs
+from chebact.lab.synthetic.tables import FORMS, columns_of, parameter_sheet, seeds_of, settings_note, sheet_of
 from chebact.lab.synthetic.theory import theory_section
 from chebact.networks.residual_mlp import ARCHITECTURES
 
@@ -35,15 +34,15 @@ def sections(results: Results) -> list[Section]:
 
 
 def synthetic_section(results: Results) -> Section:
-    """Everything that the synthetic records show; what is missing is said."""
-    records = [record for record in results.of("synthetic") if is_known(record)]
+    """Everything that the synthetic records show, and what is missing."""
+    records = results.typed(SyntheticRecord)
     title = "Synthetic functions"
     if not records:
         return Section("synthetic", title, (Missing("Not run yet.", "chebact run synthetic --recipe released"),))
-    forms = [form for form in FORMS if any(record.spec["recipes"] == form for record in records)]
+    forms = [form for form in FORMS if any(record.spec.recipes == form for record in records)]
     blocks: list[Block] = []
     for form in forms:
-        own = [record for record in records if record.spec["recipes"] == form]
+        own = [record for record in records if record.spec.recipes == form]
         parts = form_blocks(own, form)
         blocks += (
             parts if form == forms[0] else [Fold(f"The same with {FORMS[form].replace(': ', ', ')}", tuple(parts))]
@@ -54,24 +53,19 @@ def synthetic_section(results: Results) -> Section:
     blocks.append(Fold("How to run it again", (Words(("Finished parts are skipped.",)), *again)))
     agreement = agreement_of([row for row in rows_of(records) if row.recipes == forms[0]])
     lead = (
-        f"{len({record.spec['model'] for record in records})} networks learn "
-        f"{len({record.spec['dataset'] for record in records})} functions from a thousand noisy points each; the error "
+        f"{len({record.spec.model for record in records})} networks learn "
+        f"{len({record.spec.dataset for record in records})} functions from a thousand noisy points each; the error "
         f"(RMSE) is measured on a thousand other points without noise. Shown first: {FORMS[forms[0]]}."
     )
-    finding = finding_of(agreement, records)
-    return Section("synthetic", title, tuple(blocks), lead, finding=finding, shows=shown_by(agreement))
+    finding = make_finding(agreement, records)
+    return Section("synthetic", title, tuple(blocks), lead, finding=finding, shows=conclude(agreement))
 
 
-def is_known(record: Record) -> bool:
-    """Whether the record is of a network and a data set of this version."""
-    return record.spec["model"] in ARCHITECTURES and record.spec["dataset"] in DATASETS
-
-
-def finding_of(agreement: Agreement, records: Sequence[Record]) -> Finding:
+def make_finding(agreement: Agreement, records: Sequence[SyntheticRecord]) -> Finding:
     """The paper's cells that ours agree with, or that the two cannot be compared."""
     near, printed = len(agreement.near), len(agreement.near) + len(agreement.far)
     if not printed:
-        trainings = sum(len(record.results["seeds"]) for record in records)
+        trainings = sum(record.trainings for record in records)
         unlike = "; ".join(dict.fromkeys(row.unlike for row in agreement.other)) or "no published cells"
         return Finding(f"{trainings:,}", f"trainings on synthetic functions, not compared with the paper ({unlike}).")
     sentence = (
@@ -82,8 +76,8 @@ def finding_of(agreement: Agreement, records: Sequence[Record]) -> Finding:
     return Finding(f"{near} of {printed}", sentence)
 
 
-def shown_by(agreement: Agreement) -> str:
-    """What the experiment comes to."""
+def conclude(agreement: Agreement) -> str:
+    """The conclusion in words."""
     near, printed = len(agreement.near), len(agreement.near) + len(agreement.far)
     blown = len(agreement.exploded) + len(agreement.held)
     if not printed:
@@ -95,21 +89,23 @@ def shown_by(agreement: Agreement) -> str:
     )
 
 
-def form_blocks(records: Sequence[Record], form: str) -> list[Block]:
+def form_blocks(records: Sequence[SyntheticRecord], form: str) -> list[Block]:
     """The blocks of one form of the recipes: figures, then tables, then the exceptions."""
     rows = rows_of(records)
-    blocks: list[Block] = [*missing(records, form), *pictures.all_pictures(records, form)]
+    blocks: list[Block] = [*missing_blocks(records, form), *pictures.all_pictures(records, form)]
     sheets = [rmse_sheet(table, form, noise) for (_, noise), table in tables_of(rows).items()]
     blocks += [*sheets[:1], *(replace(sheet, notes=()) for sheet in sheets[1:])]  # the first has the words explained
-    blocks.append(exceptions(rows, form))
+    blocks.append(exception_block(rows, form))
     return blocks
 
 
-def missing(records: Sequence[Record], form: str) -> list[Missing]:
+def missing_blocks(records: Sequence[SyntheticRecord], form: str) -> list[Missing]:
     """What the paper has and the records do not, one sentence per noise level."""
-    found = []
+    found: list[Missing] = []
+    if form == "recommended":
+        return found  # a recipe of ours, for one model
     for noise in dict.fromkeys(level for _, _, level in SYNTHETIC):
-        there = {(r.spec["model"], r.spec["dataset"]) for r in records if r.spec["noise"] == noise}
+        there = {(r.spec.model, r.spec.dataset) for r in records if r.spec.noise == noise}
         wanted = {(model, dataset) for model, dataset, level in SYNTHETIC if level == noise}
         lost = wanted - there
         if lost:
@@ -126,23 +122,17 @@ def rmse_sheet(rows: Sequence[Row], form: str, noise: float) -> Sheet:
     caption = (
         f"RMSE at noise {noise:g}, {form} recipes, {seeds_of(rows)} seeds: ours, below it the published figure and the "
         "difference in published standard deviations. Bold: best two per column; models whose seeds mostly diverged "
-        f"(NaN) are not ranked{apart(rows)}."
+        f"(NaN) are not ranked{settings_note(rows)}."
     )
     return sheet_of(rows, columns_of(rows), f"synthetic-{form}-{noise:g}".replace(".", "-"), caption)
 
 
-def exceptions(rows: Sequence[Row], form: str) -> Block:
-    """Every cell that does not agree, with a reason as far as the records tell one."""
+def exception_block(rows: Sequence[Row], form: str) -> Block:
+    """Every cell that does not agree, explained; or the sentence that all do."""
     agreement = agreement_of(rows)
-    said = [*((row, explain(row)) for row in [*agreement.far, *agreement.lost])]
-    said += [(row, explain_held(row)) for row in agreement.held]
-    lines = [f"{where(row)}: {ours(row)}, published {theirs(row)}. {why}" for row, why in said]
-    if not lines:
-        compared = len(agreement.near)
-        words = (
-            f"All {compared} cells of the {form} recipes agree with the published ones."
-            if compared
-            else ("No cell is compared with the published ones: the settings differ.")
-        )
-        return Words((words,))
-    return Fold(f"The {len(lines)} exceptions, explained", (Words(items=tuple(lines)),))
+    lines = exception_lines(agreement)
+    if lines:
+        return Fold(f"The {len(lines)} exceptions, explained", (Words(items=tuple(lines)),))
+    if not agreement.near:
+        return Words(("No cell is compared with the published ones: the settings differ.",))
+    return Words((f"All {len(agreement.near)} cells of the {form} recipes agree with the published ones.",))

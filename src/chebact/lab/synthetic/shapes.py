@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from chebact.activations import ChebyshevLagrange
 
-__all__ = ["inputs_kept", "shapes_of", "values_kept"]
+__all__ = ["copy_values", "keep_inputs", "shapes_of"]
 
 CHANNELS = 2  # the paper's first figure shows two
 BINS = 16
@@ -20,17 +20,17 @@ DIGITS = 5
 
 
 def layers(network: nn.Module) -> dict[str, ChebyshevLagrange]:
-    """The learned activations by their place in the network."""
+    """The learned activations by their name in the network."""
     return {name: part for name, part in network.named_modules() if isinstance(part, ChebyshevLagrange)}
 
 
-def values_kept(network: nn.Module) -> dict[str, Tensor]:
+def copy_values(network: nn.Module) -> dict[str, Tensor]:
     """A copy of the values of the first channels of every layer: (replica, channel, degree + 1) each."""
     return {name: part.learned.detach()[:, :CHANNELS].clone() for name, part in layers(network).items()}
 
 
 @contextmanager
-def inputs_kept(network: nn.Module) -> Iterator[dict[str, list[Tensor]]]:
+def keep_inputs(network: nn.Module) -> Iterator[dict[str, list[Tensor]]]:
     """The inputs of the first channels of every layer while this lasts: portions of (replica, batch, channel) each."""
     seen: dict[str, list[Tensor]] = {name: [] for name in layers(network)}
 
@@ -63,8 +63,8 @@ def shapes_of(
         "layers": [
             {
                 "layer": name,
-                "start": rounded(start[name][replica]),
-                "values": rounded(part.learned[replica, :CHANNELS]),
+                "start": round_rows(start[name][replica]),
+                "values": round_rows(part.learned[replica, :CHANNELS]),
                 "inputs": [histogram(x, basis.interval) for x in torch.cat(list(inputs[name]), dim=1)[replica].T],
             }
             for name, part in parts.items()
@@ -74,20 +74,20 @@ def shapes_of(
 
 def histogram(x: Tensor, interval: tuple[float, float]) -> dict[str, Any]:
     """The inputs x (points,) of one channel in numbers."""
-    places = x.double().numpy()
-    counts, edges = numpy.histogram(places, bins=BINS)
-    outside = float(numpy.mean((places < interval[0]) | (places > interval[1])))
+    inputs = x.double().numpy()
+    counts, edges = numpy.histogram(inputs, bins=BINS)
+    outside = float(numpy.mean((inputs < interval[0]) | (inputs > interval[1])))
     return {
-        "low": short(edges[0]),
-        "high": short(edges[-1]),
+        "low": round_value(edges[0]),
+        "high": round_value(edges[-1]),
         "counts": counts.tolist(),
-        "outside": short(outside),
+        "outside": round_value(outside),
     }
 
 
-def rounded(rows: Tensor) -> list[list[float]]:
-    return [[short(value) for value in row] for row in rows.tolist()]
+def round_rows(rows: Tensor) -> list[list[float]]:
+    return [[round_value(value) for value in row] for row in rows.tolist()]
 
 
-def short(value: float) -> float:
+def round_value(value: float) -> float:
     return float(f"{value:.{DIGITS}g}")

@@ -14,17 +14,22 @@ import torch
 from torch import Tensor
 
 from chebact.lab import LabError
-from chebact.lab.options import Several, Whole, about
-from chebact.lab.spec import added, check_choice, check_count, check_noise, parts_of, rebuilt, stream
-from chebact.lab.starts import PAPER, Start, check_start, start_of
+from chebact.lab.forms import between
+from chebact.lab.options import Integer, Several, about
+from chebact.lab.spec import added, check_choice, check_count, check_noise, parts_of, stream
+from chebact.lab.starts import PAPER, Start, check_start, resolve_start, takes_start
 from chebact.lab.synthetic.recipes import DATASETS, RECIPE_FORMS, RecipeForm, published_split
 from chebact.networks.residual_mlp import ARCHITECTURES
 
-__all__ = ["SyntheticRequest", "SyntheticSpec", "spec_of"]
+__all__ = ["SyntheticRequest", "SyntheticSpec"]
 
-TOGETHER = 144  # replicas in one batch: enough to hide the overhead of a step, few enough to stay in the last cache
+TOGETHER = 144  # replicas in one batch: enough to hide the overhead of a step, few enough for the last-level cache
 COLUMNS = 5  # inputs of the widest network of the paper's data; data with fewer features have zeros there
 ALL = ("all",)
+RECOMMENDED = {"learning_rate": 0.02, "weight_decay": 5e-4, "nesterov": True, "loss": "scaled-huber"}
+RECOMMENDED_EPOCHS = 1000
+RECOMMENDED_SHAPES = {"heights_decay": 0.0, "curvature": 1e-5, "degree": 2}  # of learned heights, which start at ReLU
+RECOMMENDED_MODELS = ("cl-extrapolate",)
 
 
 @dataclass(frozen=True)
@@ -33,7 +38,7 @@ class Cell:
 
     model: str
     dataset: str
-    noise: float
+    noise: Annotated[float, between(0, 1e100)]
 
 
 @dataclass(frozen=True)
@@ -54,10 +59,14 @@ class Settings:
 
     recipes: Annotated[
         RecipeForm,
-        about("The functions as the paper prints them, or as the published figures were made.", "--recipe"),
+        about(
+            "The functions as the paper prints them, or as the published figures were made; recommended is our "
+            "training on the latter.",
+            "--recipe",
+        ),
     ] = "paper"
-    seeds: Annotated[Whole, about("Trainings of each network on each data set.")] = 10
-    epochs: Annotated[Whole, about("Passes over the data.")] = 300
+    seeds: Annotated[Integer, about("Trainings of each network on each data set.")] = 10
+    epochs: Annotated[Integer, about("Passes over the data; 1,000 in place of 300 for recommended.")] = 300
     init: Start = added(PAPER)
 
 
@@ -71,6 +80,11 @@ class SyntheticSpec(Settings, Cell):
     momentum: float = 0.99
     weight_decay: float = 1e-6
     form: Literal["paper", "released"] = "released"
+    nesterov: bool = added(False)
+    loss: Literal["absolute", "scaled-huber"] = added("absolute")
+    heights_decay: float | None = added(None)
+    curvature: float = added(0.0)
+    degree: int = added(3)
 
     def __post_init__(self) -> None:
         check_choice("model", self.model, ARCHITECTURES)
@@ -83,7 +97,7 @@ class SyntheticSpec(Settings, Cell):
             check_count(what, getattr(self, what))
 
     def path(self, results: Path) -> Path:
-        """Where its record lies below the results folder."""
+        """The path of its record below the results folder."""
         short = f"{self.noise:g}"
         noise = short if float(short) == self.noise else repr(self.noise)  # two levels never share a folder
         return results / self.recipes / noise / f"{self.model}-{self.dataset}.json"
@@ -123,17 +137,31 @@ class SyntheticRequest(Settings, Cells):
 
     def groups(self) -> list[list[SyntheticSpec]]:
         """The specs that are trained together, the longest trainings first."""
-        models, datasets = named(self.models, ARCHITECTURES), named(self.datasets, DATASETS)
+        models, datasets = self.named_models(), resolve_names(self.datasets, DATASETS)
         if not (models and datasets and self.noise):
             raise LabError("nothing is asked for: name one model, one data set and one noise level at least")
         groups = [group for model in models for group in self.groups_of(model, datasets)]
         return sorted(groups, key=lambda group: sum(spec.cost() for spec in group), reverse=True)
 
+    def named_models(self) -> list[str]:
+        """The models that are asked for; of the recommended recipe those that it is for, unless others are named."""
+        usual = self.recipes == "recommended" and self.models == ALL
+        return list(RECOMMENDED_MODELS) if usual else resolve_names(self.models, ARCHITECTURES)
+
+    def recommended(self, learned: bool) -> dict[str, Any]:
+        """The settings of the recommended recipe, where the request does not say otherwise."""
+        usual = SyntheticRequest()
+        epochs = RECOMMENDED_EPOCHS if self.epochs == usual.epochs else self.epochs
+        shapes = RECOMMENDED_SHAPES | {"init": "relu" if self.init == usual.init else self.init} if learned else {}
+        return RECOMMENDED | shapes | {"epochs": epochs}
+
     def groups_of(self, model: str, datasets: Iterable[str]) -> Iterator[list[SyntheticSpec]]:
         """The groups of one model, of at most `TOGETHER` replicas unless a single spec has more."""
-        asked = [ARCHITECTURES[name].activation for name in named(self.models, ARCHITECTURES) if name in ARCHITECTURES]
+        asked = [ARCHITECTURES[name].activation for name in self.named_models() if name in ARCHITECTURES]
         row = ARCHITECTURES.get(model)  # None is refused by the spec
-        settings = parts_of(self, Settings) | ({"init": start_of(self.init, row.activation, asked)} if row else {})
+        settings = parts_of(self, Settings) | ({"init": resolve_start(self.init, row.activation, asked)} if row else {})
+        if self.recipes == "recommended" and row:
+            settings |= self.recommended(takes_start(row.activation))
         specs = [
             SyntheticSpec(model, dataset, float(noise) + 0.0, **settings)
             for noise in dict.fromkeys(self.noise)
@@ -145,11 +173,6 @@ class SyntheticRequest(Settings, Cells):
             yield from (alike[start : start + size] for start in range(0, len(alike), size))
 
 
-def named(names: tuple[str, ...], table: Mapping[str, Any]) -> list[str]:
-    """The names that were given, each once; the word all is for every row of the table."""
+def resolve_names(names: tuple[str, ...], table: Mapping[str, Any]) -> list[str]:
+    """The names, each once; the word all means every row of the table."""
     return list(table) if names == ALL else list(dict.fromkeys(names))
-
-
-def spec_of(plain: Mapping[str, Any]) -> SyntheticSpec:
-    """The spec of a record."""
-    return rebuilt(SyntheticSpec, plain)

@@ -14,14 +14,14 @@ from chebact.networks.residual_mlp import ARCHITECTURES, ResidualMLP
 __all__ = [
     "FORMS",
     "LEGEND",
-    "apart",
     "caption",
     "half_sheets",
     "markdown",
-    "ours",
+    "our_text",
+    "paper_text",
     "parameter_sheet",
+    "settings_note",
     "sheet_of",
-    "theirs",
 ]
 
 FEATURES = 3  # the paper counts parameters with three inputs
@@ -29,6 +29,7 @@ LEGEND = "{}: best two per column. {}: worst four. Models whose seeds mostly div
 FORMS = {
     "released": "released recipes: the formulas of the authors' released code, which made the published figures",
     "paper": "paper recipes: the formulas as the paper prints them",
+    "recommended": "recommended recipes: the released formulas, trained as docs/recipe.md recommends",
 }
 TIPS = {
     "cubic": "Cubic: a polynomial of degree 3 by its coefficients, no tails",
@@ -45,11 +46,11 @@ def caption(rows: Sequence[Row]) -> str:
     """What a table shows, in one line."""
     return (
         f"RMSE, noise {rows[0].noise:g}, {rows[0].recipes} recipes, {seeds_of(rows)} seeds: ours, and the published "
-        f"figure in brackets{apart(rows)}"
+        f"figure in brackets{settings_note(rows)}"
     )
 
 
-def apart(rows: Sequence[Row]) -> str:
+def settings_note(rows: Sequence[Row]) -> str:
     """What differs from the paper's settings, so that the two are not compared; empty where nothing does."""
     unlike = "; ".join(dict.fromkeys(row.unlike for row in rows if row.unlike))
     return f" (not comparable, {unlike})" if unlike else ""
@@ -60,7 +61,7 @@ def seeds_of(rows: Sequence[Row]) -> str:
     return " to ".join(str(n) for n in dict.fromkeys((min(row.seeds for row in rows), max(row.seeds for row in rows))))
 
 
-def ours(row: Row) -> str:
+def our_text(row: Row) -> str:
     """Our cell: mean and deviation of the seeds that stayed finite if they are most, and how many did not."""
     lost = f"{row.nan}/{row.seeds} NaN"
     if not has_mean(row) or row.mean is None:
@@ -68,7 +69,7 @@ def ours(row: Row) -> str:
     return plus_minus(row.mean, row.std, decimals(row.dataset, row.noise)) + (f", {lost}" if row.nan else "")
 
 
-def theirs(row: Row) -> str:
+def paper_text(row: Row) -> str:
     """The paper's cell as printed, or an empty text."""
     if row.paper_nan is None:
         return ""
@@ -82,7 +83,7 @@ def cell_of(row: Row | None, mark: Mark) -> Cell:
     if row is None:
         return Cell("not run")
     away, tone = comparison(row)
-    return Cell(ours(row), row.mean if has_mean(row) else None, theirs(row), tone, mark, away)
+    return Cell(our_text(row), row.mean if has_mean(row) else None, paper_text(row), tone, mark, away)
 
 
 def comparison(row: Row) -> tuple[str, Tone]:
@@ -143,7 +144,7 @@ def parameter_sheet() -> Sheet:
     """Blocks, layers and parameters of the networks; both forms counted by building them."""
     rows = []
     for index, (name, row) in enumerate(ARCHITECTURES.items()):
-        counts = [count(name, form) for form in ("released", "paper")]
+        counts = [count_parameters(name, form) for form in ("released", "paper")]
         numbers = (row.blocks, row.layers, *counts, PARAMETERS.get(name))
         cells = (Cell("-" if number is None else f"{number:,}", number) for number in numbers)
         rows.append((Cell(row.title, float(index), tip=TIPS.get(name, "")), *cells))
@@ -155,6 +156,6 @@ def parameter_sheet() -> Sheet:
     return Sheet("parameters", caption, (Head("model"), *(Head(head, right=True) for head in heads)), tuple(rows))
 
 
-def count(name: str, form: str) -> int:
+def count_parameters(name: str, form: str) -> int:
     network = ResidualMLP.from_table(name, FEATURES, form=form)  # type: ignore[arg-type]
     return sum(parameter.numel() for parameter in network.parameters())

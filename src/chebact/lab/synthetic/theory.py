@@ -1,4 +1,4 @@
-"""How close a polynomial through the nodes comes to a function, against the bound of the paper's equation (1)."""
+"""The error of a polynomial through the nodes, against the bound of the paper's equation (1)."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def bound_panel(function: Function, name: str) -> Panel:
         axes.set_xlabel("degree of the polynomial")
         axes.set_xticks([1, 3, 5, 10, 15, 20, 24])
         axes.grid(axis="y")
-        limit(axes, errors)
+        set_limits(axes, errors)
     alt = (
         f"Largest error of the polynomial through the nodes for {function.words}: {errors[0]:.2g} at degree 1, "
         f"{errors[2]:.2g} at degree 3, {errors[9]:.2g} at degree 10, {errors[-1]:.2g} at degree {DEGREES[-1]}"
@@ -99,8 +99,8 @@ def bound_panel(function: Function, name: str) -> Panel:
     return as_panel(axes, name, alt)
 
 
-def limit(axes: Axes, errors: list[float]) -> None:
-    """Show the errors whole and as much of the bounds as leaves them readable; ticks at powers of ten where many."""
+def set_limits(axes: Axes, errors: list[float]) -> None:
+    """Show all errors and the part of the bounds that keeps them readable; ticks at powers of ten for wide ranges."""
     from matplotlib.ticker import LogLocator, NullLocator
 
     low, high = max(min(errors), SMALLEST) / 4, max(errors) * 8

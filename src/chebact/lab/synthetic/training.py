@@ -10,34 +10,42 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from chebact.lab.starts import started
+from chebact.lab.starts import activation_factory
 from chebact.lab.synthetic.recipes import DATASETS, plotted_slice
-from chebact.lab.synthetic.shapes import inputs_kept, shapes_of, values_kept
+from chebact.lab.synthetic.shapes import copy_values, keep_inputs, shapes_of
 from chebact.lab.synthetic.spec import SyntheticSpec
 from chebact.networks.residual_mlp import ResidualMLP
+from chebact.training.fused import why_not_here
+from chebact.training.losses import Loss, absolute_error, scaled_huber_error
+from chebact.training.optimizers import OptimizerFactory, Sgd
 from chebact.training.replicas import ReplicaRun, paper_sgd, predict_replicas, train_replicas_
 
 __all__ = ["train_together"]
 
 SLICE_POINTS = 101
 CURVE_POINTS = 30
+DEGREE = 3  # of the paper's networks
+LOSSES: dict[str, Loss] = {"absolute": absolute_error, "scaled-huber": scaled_huber_error}
 
 
 def train_together(specs: Sequence[SyntheticSpec]) -> list[dict[str, Any]]:
     """Train specs of one network as one batch; the results part of each spec's record, in the same order."""
     replicas = [spec for spec in specs for _ in range(spec.seeds)]
-    spare = padded_count(len(replicas)) - len(replicas)
+    spare = 0 if why_not_here() is None else padded_count(len(replicas)) - len(replicas)
     everyone = [*specs, *([replace(specs[0], seeds=spare)] if spare else [])]
     network, start, run = train(everyone)
-    tested = stacked(everyone, [spec.data("test")[0] for spec in everyone])
-    with inputs_kept(network) as inputs:
+    tested = stack_specs(everyone, [spec.data("test")[0] for spec in everyone])
+    with keep_inputs(network) as inputs:
         predicted = predict_replicas(network, tested, len(run.failed))
     slices = [plotted_slice(spec.dataset, SLICE_POINTS, spec.recipes)[0] for spec in everyone]
-    drawn = predict_replicas(network, stacked(everyone, slices), len(run.failed))
+    drawn = predict_replicas(network, stack_specs(everyone, slices), len(run.failed))
     results, first = [], 0
     for spec in specs:
         own = slice(first, first + spec.seeds)
-        result = results_of(spec, ReplicaRun(run.losses[:, own], run.failed[own]), predicted[own], drawn[first])
+        own_run = ReplicaRun(run.losses[:, own], run.failed[own], run.trainer)
+        result = results_of(spec, own_run, predicted[own], drawn[first])
+        if spec.recipes == "recommended":
+            result["ensemble"] = ensemble_error(spec, own_run, predicted[own])
         if start:
             failed = result["seeds"][0]["nan"]
             result["activations"] = None if failed else shapes_of(network, start, inputs, first)
@@ -47,11 +55,11 @@ def train_together(specs: Sequence[SyntheticSpec]) -> list[dict[str, Any]]:
 
 
 def padded_count(replicas: int) -> int:
-    """Round up to whole vector registers, so that no replica's result depends on its companions, to the last bit.
+    """Round up to whole vector registers where torch trains, so that no replica's result depends on its companions.
 
-    torch computes what is left over after the last whole pair of registers by other instructions, which round
-    differently. With a multiple of 16 floats (32 with AVX-512) in every tensor nothing is left over. A test holds us
-    to it.
+    The fused trainer needs none of it. torch computes what is left over after the last whole pair of registers by other
+    instructions, which round differently. With a multiple of 16 floats (32 with AVX-512) in every tensor nothing is
+    left over. A test holds us to it.
     """
     lanes = 32 if "AVX512" in torch.backends.cpu.get_cpu_capability() else 16
     return -(-replicas // lanes) * lanes
@@ -65,27 +73,36 @@ def train(specs: Sequence[SyntheticSpec]) -> tuple[ResidualMLP, dict[str, Tensor
         settings.model,
         settings.columns,
         sum(spec.seeds for spec in specs),
-        activation=started(settings.activation, settings.init),
+        activation=activation_factory(settings.activation, settings.init),
         form=settings.form,
+        degree=None if settings.degree == DEGREE else settings.degree,
         used_features=[DATASETS[spec.dataset].features for spec in specs for _ in range(spec.seeds)],
         generator=[generator for spec in specs for generator in spec.generators("start")],
     )
-    start = values_kept(network)
-    lr, momentum, decay = settings.learning_rate, settings.momentum, settings.weight_decay
+    start = copy_values(network)
     run = train_replicas_(
         network,
-        stacked(specs, [x for x, _ in data]),
-        stacked(specs, [y for _, y in data], columns=1),
+        stack_specs(specs, [x for x, _ in data]),
+        stack_specs(specs, [y for _, y in data], columns=1),
         order=[generator for spec in specs for generator in spec.generators("order")],
         epochs=settings.epochs,
         batch_size=settings.batch_size,
-        optimizer=partial(paper_sgd, lr=lr, momentum=momentum, weight_decay=decay),
-        trainer="torch",  # the committed records were made with it, and are the same to the bit
+        loss=LOSSES[settings.loss],
+        optimizer=optimizer_of(settings),
+        curvature=settings.curvature,
     )
     return network, start, run
 
 
-def stacked(specs: Sequence[SyntheticSpec], tensors: Sequence[Tensor], columns: int | None = None) -> Tensor:
+def optimizer_of(spec: SyntheticSpec) -> OptimizerFactory | Sgd:
+    """The paper's optimizer, or where a spec asks for more the same with it."""
+    lr, momentum, decay = spec.learning_rate, spec.momentum, spec.weight_decay
+    if not spec.nesterov and spec.heights_decay is None:
+        return partial(paper_sgd, lr=lr, momentum=momentum, weight_decay=decay)
+    return Sgd(lr, momentum, spec.nesterov, decay, heights_weight_decay=spec.heights_decay)
+
+
+def stack_specs(specs: Sequence[SyntheticSpec], tensors: Sequence[Tensor], columns: int | None = None) -> Tensor:
     """Each spec's (points, features) once per seed, with zero columns up to `columns`: (replica, points, columns)."""
     columns = specs[0].columns if columns is None else columns
     wide = [torch.nn.functional.pad(tensor, (0, columns - tensor.shape[1])) for tensor in tensors]
@@ -100,15 +117,22 @@ def results_of(spec: SyntheticSpec, run: ReplicaRun, predicted: Tensor, drawn: T
         "seeds": [
             {
                 "seed": seed,
-                "rmse": number(rmse[seed], failed[seed]),
+                "rmse": round_or_none(rmse[seed], failed[seed]),
                 "nan": bool(failed[seed]),
-                "loss": number(loss, failed[seed]),
+                "loss": round_or_none(loss, failed[seed]),
             }
             for seed, loss in enumerate(run.losses[-1])
         ],
         "curve": curve(run, failed),
-        "slice": [number(value, failed[0], digits=5) for value in drawn.flatten()],
+        "slice": [round_or_none(value, failed[0], digits=5) for value in drawn.flatten()],
+        "trainer": run.trainer,
     }
+
+
+def ensemble_error(spec: SyntheticSpec, run: ReplicaRun, predicted: Tensor) -> float | None:
+    """The RMSE of the mean prediction of the seeds that stayed finite."""
+    mean = predicted[~run.failed].double().mean(dim=0)
+    return round_or_none((mean - spec.data("test")[1].double()).square().mean().sqrt(), run.failed.all())
 
 
 def curve(run: ReplicaRun, failed: Tensor) -> dict[str, list[Any]]:
@@ -116,9 +140,9 @@ def curve(run: ReplicaRun, failed: Tensor) -> dict[str, list[Any]]:
     epochs = len(run.losses)
     shown = sorted({round((step + 1) * epochs / CURVE_POINTS) for step in range(CURVE_POINTS)} - {0})
     survivors = run.losses[:, ~failed].double().mean(dim=1)
-    return {"epoch": shown, "loss": [number(survivors[epoch - 1], failed.all(), digits=5) for epoch in shown]}
+    return {"epoch": shown, "loss": [round_or_none(survivors[epoch - 1], failed.all(), digits=5) for epoch in shown]}
 
 
-def number(value: Tensor, failed: Tensor, digits: int = 9) -> float | None:
+def round_or_none(value: Tensor, failed: Tensor, digits: int = 9) -> float | None:
     """A plain number of so many digits, or None for a training that failed."""
     return None if failed else float(f"{value.item():.{digits}g}")

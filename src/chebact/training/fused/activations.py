@@ -1,4 +1,4 @@
-"""The activations that the fused trainer serves: what each emits into a plan, forward and backward."""
+"""The activations that the fused trainer supports: what each emits into a plan, forward and backward."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy
 from torch import nn
 
-from chebact.activations import ChebyshevLagrange, Cubic, WeightedChebyshev
+from chebact.activations import ChebyshevLagrange, Cubic, PrototypeSimilarity, WeightedChebyshev
 from chebact.basis import CHEBYSHEV_POWERS, POWER_DEGREE, TAIL_ROWS, Basis
 
 if TYPE_CHECKING:
@@ -24,14 +24,14 @@ class Activation(Protocol):
     """Emits operations into a plan."""
 
     def forward(self, x: int, out: int) -> None:
-        """From the place of x to that of the result."""
+        """From the offset of x to that of the result."""
 
     def backward(self, x: int, y: int, gradient: int, other: int, other_row: int, out: int) -> None:
-        """From the places of x, the result and its gradient; what stands at `other` is added."""
+        """From the offsets of x, the result and its gradient; the numbers at `other` are added."""
 
 
 def activations_in(module: nn.Module) -> list[nn.Module]:
-    """The activations that are applied one after the other.
+    """The activations that are applied in sequence.
 
     >>> activations_in(nn.Sequential(nn.Tanh(), nn.Sequential(nn.ReLU())))
     [Tanh(), ReLU()]
@@ -40,15 +40,19 @@ def activations_in(module: nn.Module) -> list[nn.Module]:
 
 
 def why_not_activation(module: nn.Module, width: int) -> str | None:
-    """Why an activation cannot be served, or None."""
+    """The reason why an activation is not supported, or None."""
     if type(module) in ELEMENTWISE:
         return None
+    if type(module) is PrototypeSimilarity:
+        fits = module.channels == width and module.replicas is not None and module.channel_dim in (1, -1)
+        return None if fits else f"prototypes must be of the {width} channels of the network, with replicas"
     if not isinstance(module, LEARNED) or type(module) not in LEARNED:
-        return f"it serves ReLU, tanh, identity and learned polynomials, and not {type(module).__name__}"
+        known = "ReLU, tanh, identity, prototypes and learned polynomials"
+        return f"it supports {known}, not {type(module).__name__}"
     if module.basis.degree > MOST_DEGREE:
-        return f"it serves polynomials up to degree {MOST_DEGREE}, and this one has degree {module.basis.degree}"
+        return f"it supports polynomials up to degree {MOST_DEGREE}, not degree {module.basis.degree}"
     if not TAIL_ROWS[module.basis.tails].joined:
-        return f"it serves tails that begin at the polynomial's end, and not {module.basis.tails!r}"
+        return f"it supports tails that start at the polynomial, not {module.basis.tails!r}"
     if module.channel_dim not in (1, -1) or module.channels not in (None, width):
         return f"a learned activation must have the {width} channels of the network in the last axis"
     return None
@@ -58,6 +62,8 @@ def activation_of(module: nn.Module, plan: Plan) -> Activation:
     """What emits a module that `why_not_activation` has nothing against."""
     if isinstance(module, LEARNED):
         return _Learned(module, plan)
+    if isinstance(module, PrototypeSimilarity):
+        return _Similarity(module, plan)
     return _Elementwise(ELEMENTWISE[type(module)], plan)
 
 
@@ -77,16 +83,16 @@ class _Learned:
     def __init__(self, module: Any, plan: Plan) -> None:
         basis: Basis = module.basis
         self.plan, self.terms, self.rows = plan, basis.degree + 1, module.learned.shape[1]
-        constants = table_constants(basis).astype(numpy.float64 if plan.code.double else numpy.float32)
+        constants = table_constants(basis).astype(plan.code.numbers)
         plan.kept.append(constants)
         self.constants = constants.ctypes.data
         self.choices = (basis.degree, _tails_kind(basis), int(basis.interval == (-1.0, 1.0)))
-        self.parameter = self.heights = plan.place_of(module.learned)
+        self.parameter = self.heights = plan.offset_of(module.learned)
         self.gradient = self.parameter + plan.gradients
         self.shared = self.rows != plan.channels
         if self.shared:
-            self.heights, self.gradient = (plan.room.take_apart(self.terms * plan.width) for _ in range(2))
-        self.table = plan.room.take_apart((2 * basis.degree + 5) * plan.width)
+            self.heights, self.gradient = (plan.memory.take_with_gap(self.terms * plan.width) for _ in range(2))
+        self.table = plan.memory.take_with_gap((2 * basis.degree + 5) * plan.width)
 
     def forward(self, x: int, out: int) -> None:
         if self.shared:
@@ -102,8 +108,31 @@ class _Learned:
 
     def sharing(self, groups: int, channels: int) -> tuple[int, ...]:
         """The record of the operations that take groups to channels and back."""
-        row, each = self.plan.whole(self.rows), self.plan.channels // self.rows
+        row, each = self.plan.pad(self.rows), self.plan.channels // self.rows
         return groups, row, self.rows, each, channels, self.plan.width, self.terms
+
+
+class _Similarity:
+    def __init__(self, module: PrototypeSimilarity, plan: Plan) -> None:
+        self.plan, self.prototypes = plan, plan.offset_of(module.prototypes)
+        take = plan.memory.take_with_gap
+        self.lengths = take(plan.batch_size * plan.code.lanes), take(plan.width)
+        self.sums, self.own = take(plan.width), plan.rows()
+
+    def numbers(self, x: int, y: int) -> tuple[int, ...]:
+        """What the records of all three operations begin with."""
+        return x, y, self.prototypes, *self.lengths, self.plan.width, self.plan.channels
+
+    def forward(self, x: int, out: int) -> None:
+        self.plan.layer_forward(x, self.prototypes, out)
+        self.plan.emit("similarity", "forward", *self.numbers(x, out))
+
+    def backward(self, x: int, y: int, gradient: int, other: int, other_row: int, out: int) -> None:
+        plan, numbers = self.plan, self.numbers(x, y)
+        plan.emit("similarity", "slopes", *numbers, gradient, self.sums)
+        plan.layer_backward(x, self.prototypes, gradient, self.own)
+        own = self.prototypes + plan.gradients, self.own
+        plan.emit("similarity", "finish", *numbers, *own, other, other_row, out)
 
 
 def _tails_kind(basis: Basis) -> int:

@@ -1,4 +1,4 @@
-"""What a training draws before its steps are made: the order of the data of an epoch, and the optimizer's numbers."""
+"""Data that a training draws ahead: the order of the data and the numbers of the optimizer for each epoch."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ __all__ = ["Future"]
 
 @dataclass
 class Future:
-    """The epochs from `first` on that are drawn already; they are drawn one after the other, as a plain loop would.
+    """The epochs from `first` that are already drawn, in the same order as a plain training loop would draw them.
 
-    `order` holds one generator per replica, which shuffles the replica's own `points`. `by_step` says that the
-    scheduler is stepped after every one of the `steps` of an epoch, else after the epoch.
+    `order` has one generator per replica, which shuffles its `points`. With `by_step` the scheduler is stepped after
+    each of the `steps` of an epoch, otherwise after the epoch.
     """
 
     order: Sequence[torch.Generator]
@@ -33,34 +33,35 @@ class Future:
     def __post_init__(self) -> None:
         self.first, self.orders, self.rates = 0, list[Any](), list[Any]()
         self.stepper.optimizer.zero_grad()
-        self.stepper.optimizer.step()  # moves nothing; a scheduler complains of an optimizer that never stepped
+        self.stepper.optimizer.step()  # changes nothing; a scheduler warns if the optimizer never stepped
 
     def draw(self, start: int, stop: int) -> tuple[Any, Any]:
-        """The order of the data (epoch, replica, point) and the numbers of each step (epoch, step, number) from the
-        epoch `start` up to `stop`; earlier epochs are forgotten.
+        """The order of the data (epoch, replica, point) and the numbers of each step (epoch, step, number).
+
+        The epochs are `start` to `stop`; earlier ones are discarded.
         """
         while self.first + len(self.orders) < stop:
-            self.orders.append(self.shuffled())
+            self.orders.append(self.shuffle())
             self.rates.append(self.epoch_rates())
         del self.orders[: start - self.first], self.rates[: start - self.first]
         self.first = start
         return numpy.stack(self.orders[: stop - start]), numpy.stack(self.rates[: stop - start])
 
-    def shuffled(self) -> Any:
+    def shuffle(self) -> Any:
         """The order of the data of the next epoch: (replica, point)."""
-        found = numpy.zeros((len(self.points), max(self.points)), numpy.int32)
-        for row, count, generator in zip(found, self.points, self.order, strict=True):
+        rows = numpy.zeros((len(self.points), max(self.points)), numpy.int32)
+        for row, count, generator in zip(rows, self.points, self.order, strict=True):
             row[:count] = torch.randperm(count, generator=generator).numpy()
-        return found
+        return rows
 
     def epoch_rates(self) -> Any:
-        """The optimizer's numbers of each step of the next epoch: (step, number)."""
+        """The numbers of the optimizer for each step of the next epoch: (step, number)."""
         if not self.by_step:
             row = numpy.array(self.stepper.rates())
             self.scheduler.step()
             return numpy.tile(row, (self.steps, 1))
-        found = []
+        rows = []
         for _ in range(self.steps):
-            found.append(self.stepper.rates())
+            rows.append(self.stepper.rates())
             self.scheduler.step()
-        return numpy.array(found)
+        return numpy.array(rows)

@@ -1,4 +1,4 @@
-"""Why the fused trainer cannot do a training, in words; nothing here imports Numba."""
+"""The reasons why the fused trainer cannot do a training. This module does not import Numba."""
 
 from __future__ import annotations
 
@@ -21,30 +21,28 @@ from chebact.watchers import watched
 
 __all__ = ["is_slower", "why_not", "why_not_here"]
 
-LARGE, LARGEST = 1 << 24, 1 << 27  # parameters of a replica times points of a batch
+LARGE, LARGEST = 1 << 24, 1 << 27  # parameters per replica times points per batch
 
 
 def why_not_here() -> str | None:
-    """Why it cannot run on this machine or as things are set now, or None."""
-    asked_lanes()  # a wrong name is an error and no reason
-    asked = kernels.asked_for()
-    if asked is not None:
-        return f"the kernel {asked!r} was asked for by name, and it uses none"
+    """The reason why it cannot run on this machine or with the current settings, or None."""
+    asked_lanes()  # a wrong value is an error, not a reason
+    requested = kernels.requested_kernel()
+    if requested is not None:
+        return f"the kernel {requested!r} was requested by name, and it uses no kernel"
     if torch.is_autocast_enabled("cpu"):
         return "autocast is on, and it computes in the type of the parameters"
     return kernels.why_not("cpu", torch.device("cpu"))
 
 
 def is_slower(task: Task) -> bool:
-    """Whether torch is likely to be faster: matrices so large that it divides one product among threads, or that they
-    leave the nearer caches however they are cut.
-    """
+    """Whether torch is likely to be faster: it parallelizes one large product, or the matrices exceed the L2 cache."""
     work = sum(parameter[0].numel() for parameter in task.network.parameters()) * task.batch_size
     return work > LARGEST or (work > LARGE and len(task.order) < torch.get_num_threads())
 
 
 def why_not(task: Task) -> str | None:
-    """Why it cannot do this training, or None where it can."""
+    """The reason why it cannot do this training, or None."""
     return next(_reasons(task), None)
 
 
@@ -53,14 +51,15 @@ def _reasons(task: Task) -> Iterator[str]:
     if (here := why_not_here()) is not None:
         yield here
     if not isinstance(network, ResidualMLP) or type(network) is not ResidualMLP:
-        yield f"it trains a ResidualMLP, and not {type(network).__name__}"
+        yield f"it trains a ResidualMLP, not {type(network).__name__}"
         return
-    yield from _about_layers(network)
-    yield from _about_parameters(network)
-    yield from _about_data(network, task)
+    yield from _check_layers(network)
+    yield from _check_parameters(network)
+    yield from _check_data(network, task)
     if read_loss(loss) is None:
         name = getattr(loss, "__name__", type(loss).__name__)
-        yield f"it knows absolute_error, squared_error, huber_error and cross_entropy, and not the loss {name}"
+        known = "absolute_error, squared_error, huber_error, scaled_huber_error and cross_entropy"
+        yield f"it supports {known}, not the loss {name}"
     if optimizer_has_hooks(optimizer):
         yield "hooks on the optimizer would not be called"
     reason = why_not_optimizer(optimizer)
@@ -68,7 +67,7 @@ def _reasons(task: Task) -> Iterator[str]:
         yield reason
 
 
-def _about_layers(network: ResidualMLP) -> Iterator[str]:
+def _check_layers(network: ResidualMLP) -> Iterator[str]:
     if type(network.first) is not ReplicaLinear or type(network.last) is not ReplicaLinear:
         yield "the first and the last layer must be a ReplicaLinear with replicas"
         return
@@ -77,7 +76,7 @@ def _about_layers(network: ResidualMLP) -> Iterator[str]:
         if has_hooks(module) or has_global_hooks():
             yield "hooks on modules would not be called"
         if "forward" in vars(module):
-            yield f"{type(module).__name__} has a forward of its own"
+            yield f"forward of {type(module).__name__} was replaced"
         if id(module) in watched:
             yield "the inputs of an activation are recorded"
     activations: list[nn.Module] = [network.last_activation]
@@ -92,7 +91,7 @@ def _about_layers(network: ResidualMLP) -> Iterator[str]:
         if type(layer) is not ReplicaLinear or layer.replicas is None:
             yield "every linear layer must be a ReplicaLinear with replicas"
         elif inputs not in (None, layer.in_features) or outputs not in (None, layer.out_features):
-            yield f"the layers between must have the network's width, {width}"
+            yield f"the inner layers must have the width of the network, {width}"
     parts = [part for each in activations for part in activations_in(each)]
     learned = [part for part in parts if any(True for _ in part.parameters())] + [layer for layer, _, _ in layers]
     if len({id(part) for part in learned}) < len(learned):
@@ -103,7 +102,7 @@ def _about_layers(network: ResidualMLP) -> Iterator[str]:
             yield reason
 
 
-def _about_parameters(network: ResidualMLP) -> Iterator[str]:
+def _check_parameters(network: ResidualMLP) -> Iterator[str]:
     parameters = list(network.parameters())
     kinds = {(parameter.dtype, parameter.device.type) for parameter in parameters}
     if kinds not in ({(torch.float32, "cpu")}, {(torch.float64, "cpu")}):
@@ -114,19 +113,19 @@ def _about_parameters(network: ResidualMLP) -> Iterator[str]:
         yield "two layers share a parameter"
 
 
-def _about_data(network: ResidualMLP, task: Task) -> Iterator[str]:
+def _check_data(network: ResidualMLP, task: Task) -> Iterator[str]:
     x, y, dtype = task.x, task.y, network.first.weight.dtype
     if x.dtype != dtype or x.device.type != "cpu" or x.requires_grad or y.requires_grad or y.device.type != "cpu":
-        yield f"x and y must be on the CPU, without gradients, and x {dtype} as the parameters are"
+        yield f"x and y must be on the CPU, without gradients, and x must be {dtype} like the parameters"
     elif x.shape[2] != network.first.in_features or x.shape[0] != network.first.replicas:
         yield "x must have the replicas and the features of the network"
     elif task.loss is cross_entropy:
-        yield from _about_classes(y, task.counts(), network.last.out_features)
+        yield from _check_classes(y, task.counts(), network.last.out_features)
     elif y.dtype != dtype or y.shape[2] != network.last.out_features:
-        yield f"y must be {dtype} with {network.last.out_features} columns, as the network gives"
+        yield f"y must be {dtype} with {network.last.out_features} columns, like the output of the network"
 
 
-def _about_classes(y: Tensor, counts: list[int], classes: int) -> Iterator[str]:
-    own = torch.arange(y.shape[1]) < torch.tensor(counts)[:, None]
-    if y.shape[2] != 1 or y.is_floating_point() or not ((y[..., 0] >= 0) & (y[..., 0] < classes) | ~own).all():
-        yield f"a class must be an integer of 0...{classes - 1}, in one column"
+def _check_classes(y: Tensor, counts: list[int], classes: int) -> Iterator[str]:
+    valid = torch.arange(y.shape[1]) < torch.tensor(counts)[:, None]
+    if y.shape[2] != 1 or y.is_floating_point() or not ((y[..., 0] >= 0) & (y[..., 0] < classes) | ~valid).all():
+        yield f"labels must be integers between 0 and {classes - 1}, in one column"

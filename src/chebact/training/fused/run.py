@@ -1,7 +1,7 @@
-"""Trains the replicas of a network by the compiled operations, a portion of the steps at a time.
+"""Trains the replicas of a network with the compiled operations, a portion of the steps at a time.
 
-A portion takes a fraction of a second: between two of them an interrupt is heard. Threads are started once for each
-portion, and each works on one replica after the other.
+A portion takes a fraction of a second; interrupts are handled between portions. Threads are started once per portion,
+and each processes one replica after another.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from chebact.training.task import Task
 __all__ = ["Trainer"]
 
 PORTION = 0.25  # seconds
-FIRST_PORTION = 1e8  # parameters times points: some ten milliseconds on one thread, to see how long a step takes
-MOST_ORDER = 1 << 22  # numbers of the order of the data that are drawn ahead
+FIRST_PORTION = 1e8  # parameters times points: about ten milliseconds on one thread, to measure a step
+MOST_ORDER = 1 << 22  # indices of the order of the data that are drawn ahead
 
 
 class Trainer:
-    """One training that `why_not` has nothing against: its memory, and the compiled code."""
+    """The memory and the compiled code of one training that `why_not` accepts."""
 
     def __init__(self, task: Task) -> None:
         network, loss, counts = task.network, read_loss(task.loss), task.counts()
@@ -42,27 +42,27 @@ class Trainer:
         self.task, self.counts, replicas, dtype = task, counts, len(counts), task.x.dtype
         code = Code(dtype == torch.float64, native_lanes() * 4 // dtype.itemsize, has_many_registers())
         stepper = Stepper(task.optimizer)
-        self.plan = Plan(network, task.batch_size, loss, stepper, code)
+        self.plan = Plan(network, task.batch_size, loss, stepper, code, task.curvature)
         self.program = Program(code.function("driver", "train"))
         self.state = pack(self.plan.slots, self.plan.state_length)
         self.steps = -(-max(counts) // task.batch_size)
         self.future = Future(task.order, counts, self.steps, stepper, task.scheduler, task.by_step)
         self.threads = min(available_threads(), replicas)
-        self.arenas = zeros((self.threads, self.plan.room.length), self.state.dtype)
+        self.arenas = zeros((self.threads, self.plan.memory.length), self.state.dtype)
         self.records, self.points = self.plan.records(), numpy.array(counts)
         self.steps_made = zeros((replicas,), numpy.int64)
         self.sums = zeros((task.epochs, replicas), numpy.float64)
         self.losses = numpy.full((task.epochs, replicas), numpy.nan, self.state.dtype)
-        self.x, self.y = (laid_out(each.numpy(), self.state.dtype) for each in (task.x, task.y))
+        self.x, self.y = (make_contiguous(each.numpy(), self.state.dtype) for each in (task.x, task.y))
         self.weights, self.divisor = numpy.zeros((1, 0)), self.points.astype(numpy.float64)
         if task.weights is not None:
-            self.weights = laid_out(task.weights.numpy(), self.state.dtype)
-            self.divisor = summed_weights(task.weights.numpy(), counts)
+            self.weights = make_contiguous(task.weights.numpy(), self.state.dtype)
+            self.divisor = sum_weights(task.weights.numpy(), counts)
 
     def run(self, on_epoch: Callable[[int, Tensor], None] | None) -> Tensor:
-        """Train in place; the mean losses (epoch, replica), NaN from where the last replica was lost.
+        """Train in place; returns the mean losses (epoch, replica), NaN after all replicas have diverged.
 
-        However it ends, the network has the parameters that were reached.
+        The network gets the current parameters even if the training is interrupted.
         """
         try:
             self.run_portions(on_epoch)
@@ -71,7 +71,7 @@ class Trainer:
         return torch.from_numpy(self.losses)
 
     def run_portions(self, on_epoch: Callable[[int, Tensor], None] | None) -> None:
-        """All portions. With `on_epoch` none goes beyond an epoch, and the network has its parameters when called."""
+        """Run all portions. With `on_epoch` a portion ends with its epoch, and the network has its parameters then."""
         work = self.plan.parameters * self.task.batch_size * len(self.counts)
         at, portion, last = 0, max(1, int(FIRST_PORTION / work)), self.steps * self.task.epochs
         while at < last:
@@ -79,22 +79,22 @@ class Trainer:
             if on_epoch is not None:
                 stop = min(stop, (at // self.steps + 1) * self.steps)
             start = time.perf_counter()
-            threads = 1 if at == 0 else self.threads  # on a busy machine a team has to wait for its slowest thread
+            threads = 1 if at == 0 else self.threads  # on a busy machine several threads wait for the slowest
             self.call(at, stop, threads)
             seconds = max(time.perf_counter() - start, 1e-6) / (self.threads if threads == 1 else 1)
-            portion = self.limited(max(1, int((stop - at) * PORTION / seconds)))
+            portion = self.limit_steps(max(1, int((stop - at) * PORTION / seconds)))
             for epoch in range(at // self.steps, stop // self.steps):
                 if not self.finish_epoch(epoch, on_epoch):
                     return
             at = stop
 
-    def limited(self, steps: int) -> int:
-        """So many steps that the orders of their epochs fit into memory."""
+    def limit_steps(self, steps: int) -> int:
+        """Limit the steps so that the orders of their epochs fit into memory."""
         epochs = max(1, MOST_ORDER // (len(self.counts) * max(self.counts)))
         return min(steps, epochs * self.steps)
 
     def finish_epoch(self, epoch: int, on_epoch: Callable[[int, Tensor], None] | None) -> bool:
-        """Note the losses of an epoch; whether any replica is still finite."""
+        """Store the losses of an epoch; returns whether any replica is still finite."""
         self.losses[epoch] = self.sums[epoch] / self.divisor
         if on_epoch is not None:
             unpack_(self.plan.slots, self.state)
@@ -102,7 +102,7 @@ class Trainer:
         return bool(numpy.isfinite(self.losses[epoch]).any())
 
     def call(self, start: int, stop: int, threads: int) -> None:
-        """The steps from `start` up to `stop`, counted over all epochs."""
+        """Run the steps from `start` up to `stop`, counted over all epochs."""
         first, last = start // self.steps, (stop - 1) // self.steps + 1
         orders, rates = self.future.draw(first, last)
         own = rates.reshape(-1, rates.shape[2])[start - first * self.steps : stop - first * self.steps]
@@ -111,7 +111,7 @@ class Trainer:
         self.program.run_on_python_threads(block.buffer_info()[0], threads)
 
     def block(self, start: int, stop: int, first_epoch: int, orders: Any, rates: Any) -> array[int]:
-        """The integers of a call, and behind them the counters and the context of every worker."""
+        """The integers of a call, followed by the counters and the context of every worker."""
         from chebact.training.fused.ops import driver as d
         from chebact.training.fused.ops.jit import CONTEXT_LENGTH
 
@@ -127,27 +127,27 @@ class Trainer:
             d.WEIGHTS: weights.ctypes.data if weights.size else 0, d.WEIGHTS_REPLICA: stride(weights),
             d.SHARES_PLACE: plan.shares,
             d.STATE: self.state.ctypes.data, d.STATE_LENGTH: plan.state_length,
-            d.ARENAS: self.arenas.ctypes.data, d.ARENA_LENGTH: plan.room.length,
+            d.ARENAS: self.arenas.ctypes.data, d.ARENA_LENGTH: plan.memory.length,
             d.OPERATIONS: self.records.ctypes.data, d.OPERATION_COUNT: len(self.records),
             d.ALL_RATES: rates.ctypes.data, d.RATES_ROW: rates.shape[1],
             d.LOSSES: self.sums.ctypes.data, d.STEPS_MADE: self.steps_made.ctypes.data,
         }  # fmt: skip
-        for place, number in numbers.items():
-            block[place] = number
+        for index, number in numbers.items():
+            block[index] = number
         return block
 
 
-def laid_out(data: Any, dtype: Any) -> Any:
-    """The numbers in that type, without gaps; (1, ...) where all replicas share them."""
+def make_contiguous(data: Any, dtype: Any) -> Any:
+    """The numbers in that type, contiguous; (1, ...) if all replicas share them."""
     shared = data.strides[0] == 0
     return numpy.ascontiguousarray(data[:1] if shared else data, dtype)
 
 
 def stride(data: Any) -> int:
-    """How far one replica's numbers are from the next one's: 0 where they are shared."""
+    """The distance between the numbers of two replicas: 0 if they are shared."""
     return 0 if len(data) < 2 else int(data[0].size)
 
 
-def summed_weights(weights: Any, points: Sequence[int]) -> Any:
-    """The weights of each replica's own points, added up: (replica,)."""
+def sum_weights(weights: Any, points: Sequence[int]) -> Any:
+    """The sum of the weights of the points of each replica: (replica,)."""
     return numpy.array([own[:count].sum(dtype=numpy.float64) for own, count in zip(weights, points, strict=True)])

@@ -1,7 +1,7 @@
 """The loop around the operations: every worker takes a replica, makes its steps, and takes the next one.
 
-What a replica keeps (parameters and the optimizer's memory) is copied to the worker's own memory for the while, so that
-the nearest caches hold all that its steps touch. Nothing of a replica's numbers depends on who computes them.
+The state of a replica (parameters and optimizer state) is copied to the memory of the worker, so that everything that
+its steps use is in the L1 and L2 caches. The numbers do not depend on the worker.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from chebact.training.fused.ops.jit import ARENA, CONTEXT_LENGTH, COUNT, LOSS, R
 LENGTH = 31
 """The integers that describe a call: addresses, counts and strides in numbers of their type.
 
-Steps are counted over the whole training, STEPS_PER_EPOCH for the replica with the most points. POINTS (replica,)
+Steps are counted over all epochs, STEPS_PER_EPOCH for the replica with the most points. POINTS (replica,)
 int64; ORDER (epoch from FIRST_EPOCH on, replica, ORDER_ROW) int32; WEIGHTS (replica, point) or 0; ALL_RATES (step from
 FIRST_STEP on, RATES_ROW) float64; LOSSES (epoch, replica) float64 takes sums; STEPS_MADE (replica,) int64.
 """
@@ -61,7 +61,7 @@ def gather(source, width, order, count, target):
 
 @jit
 def make_shares(weights, order, count, target):
-    """The share of each point of the batch, its weight over their sum; the sum."""
+    """Write the share of each point of the batch, its weight divided by their sum; returns the sum."""
     summed = 0.0
     for b in range(count):
         summed += load_one(weights, int64(load_one(order, b)))
@@ -73,7 +73,7 @@ def make_shares(weights, order, count, target):
 
 @jit
 def equal_shares(count, target):
-    """The share of each point where all count alike; their number."""
+    """Write equal shares for all points; returns their number."""
     for b in range(count):
         store(target, b, 1.0 / count)
     return float64(count)
@@ -88,13 +88,13 @@ def copy(source, target, length):
 
 @jit
 def replica_pointer(address, stride, replica, like):
-    """A pointer to the numbers of one replica, of the type of `like`, from the address of all of them."""
+    """A pointer to the numbers of one replica, of the type of `like`."""
     return moved(like_pointer(address, like), replica * stride)
 
 
 @jit
 def make_step(block, context, context_address, arena, replica, step):
-    """One step of one replica; none where it has no batch left in this epoch."""
+    """One step of one replica; nothing if it has no batch left in this epoch."""
     epoch = step // load_one(block, STEPS_PER_EPOCH)
     start = (step - epoch * load_one(block, STEPS_PER_EPOCH)) * load_one(block, BATCH)
     points = load_one(pointer(load_one(block, POINTS), int64), replica)
@@ -132,7 +132,7 @@ def programs(dtype: Any, lanes: int, edition: int) -> dict[str, Any]:
     size = dtype.bitwidth // 8
 
     def train(address: Any) -> None:
-        edition  # noqa: B018  # a mention makes it part of the key that the compiled code is kept under
+        edition  # noqa: B018  # makes it part of the cache key
         block = pointer(address, int64)
         worker = next_ticket(load_one(block, COUNTERS))
         context_address = load_one(block, COUNTERS) + 8 * (2 + worker * CONTEXT_LENGTH)

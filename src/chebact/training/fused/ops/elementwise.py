@@ -59,7 +59,7 @@ def programs(dtype: Any, lanes: int, edition: int, kind: int) -> dict[str, Any]:
     """The C functions of one of these activations."""
 
     def forward(record: Any, context: Any) -> None:
-        edition  # noqa: B018  # a mention makes it part of the key that the compiled code is kept under
+        edition  # noqa: B018  # makes it part of the cache key
         op, worker = pointer(record, int64), pointer(context, int64)
         arena = wide_pointer(load_one(worker, ARENA), dtype, lanes)
         x, out = moved(arena, load_one(op, 1)), moved(arena, load_one(op, 2))

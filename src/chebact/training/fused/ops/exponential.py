@@ -48,7 +48,7 @@ def _reduced(typingctx: Any, a: Any) -> Any:
 
 
 def _low_part(bits: int) -> float:
-    """What log(2) has beyond its high part."""
+    """The low part of log(2)."""
     from decimal import Decimal
 
     return float(Decimal("0.693147180559945309417232121458176568") - Decimal(_LOG2_HIGH[bits]))
@@ -60,7 +60,7 @@ def _bits_of_one(bits: int) -> int:
 
 @jit
 def exponential(a, like, least):
-    """exp of vectors of numbers that are not positive; those under `least` are taken for it."""
+    """exp of vectors of numbers that are not positive; those below `least` are clamped to it."""
     power, rest = _reduced(choose(less(a, fill(like, least)), fill(like, least), a))
     return power * rest + power
 
@@ -72,5 +72,5 @@ def hyperbolic_tangent(a, like):
     power, rest = _reduced(choose(less(double, fill(like, -40.0)), fill(like, -40.0), double))
     one = fill(like, 1.0)
     below = power * rest + (power - one)
-    found = -below / (fill(like, 2.0) + below)
-    return choose(is_negative(a), -found, found)
+    result = -below / (fill(like, 2.0) + below)
+    return choose(is_negative(a), -result, result)

@@ -1,5 +1,7 @@
-"""Heights that neighbouring channels share. A record holds the place of the groups' rows and their length, how many
-groups there are and channels in each, the place of the channels' rows and their length, and how many rows there are.
+"""Heights that adjacent channels share.
+
+A record holds the offset and length of the rows of the groups, the number of groups and of channels per group, the
+offset and length of the rows of the channels, and the number of rows.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ def programs(dtype: Any, lanes: int, edition: int) -> dict[str, Any]:
     """The C functions for one type and width."""
 
     def spread(record: Any, context: Any) -> None:
-        edition  # noqa: B018  # a mention makes it part of the key that the compiled code is kept under
+        edition  # noqa: B018  # makes it part of the cache key
         op = pointer(record, int64)
         arena = wide_pointer(load_one(pointer(context, int64), ARENA), dtype, lanes)
         each = load_one(op, 4)
@@ -33,9 +35,9 @@ def programs(dtype: Any, lanes: int, edition: int) -> dict[str, Any]:
         for row in range(load_one(op, 7)):
             groups, channels = load_one(op, 1) + row * load_one(op, 2), load_one(op, 5) + row * load_one(op, 6)
             for group in range(load_one(op, 3)):
-                found = dtype(0)
+                result = dtype(0)
                 for channel in range(group * each, (group + 1) * each):
-                    found += load_one(arena, channels + channel)
-                store(arena, groups + group, found)
+                    result += load_one(arena, channels + channel)
+                store(arena, groups + group, result)
 
     return {"spread": spread, "add": add}

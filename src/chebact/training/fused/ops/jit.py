@@ -1,4 +1,4 @@
-"""How the functions inside the operations are compiled, and the integers that an operation is told."""
+"""How the functions inside the operations are compiled, and the integers that an operation gets."""
 
 from __future__ import annotations
 

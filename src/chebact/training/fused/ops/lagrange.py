@@ -2,8 +2,8 @@
 
 From the heights of a channel come the numbers of its table, rows of one number per channel: `degree` + 1 coefficients
 of the polynomial, `degree` of its derivative, the slopes of the left and the right line in u and in x. u =
-x scale + shift is where x stands in an interval that reaches from -1 to 1. `constants` are scale, shift, and the matrix
-from heights to table (see `table_constants` in activations.py).
+x scale + shift is the position of x in an interval from -1 to 1. `constants` are scale, shift, and the matrix that
+maps heights to the table (see `table_constants` in activations.py).
 """
 
 from __future__ import annotations
@@ -40,23 +40,23 @@ def make_table(heights, constants, rows, terms, columns, table):
     """table[k, :] = sum_j matrix[k, j] heights[j, :]."""
     for column in range(0, columns, width_of(table)):
         for k in range(rows):
-            found = fill(table, 0.0)
+            result = fill(table, 0.0)
             for j in range(terms):
                 factor = fill(table, load_one(constants, MATRIX + k * terms + j))
-                found = fma(factor, load(heights, j * columns + column), found)
-            store(table, k * columns + column, found)
+                result = fma(factor, load(heights, j * columns + column), result)
+            store(table, k * columns + column, result)
 
 
 @jit
 def to_heights(sums, constants, rows, terms, columns, out):
-    """out[j, :] = sum_k matrix[k, j] sums[k, :]; the sums of rows that count for nothing are zero."""
+    """out[j, :] = sum_k matrix[k, j] sums[k, :]; the sums of unused rows are zero."""
     for column in range(0, columns, width_of(sums)):
         for j in range(terms):
-            found = fill(sums, 0.0)
+            result = fill(sums, 0.0)
             for k in range(rows):
                 factor = fill(sums, load_one(constants, MATRIX + k * terms + j))
-                found = fma(factor, load(sums, k * columns + column), found)
-            store(out, j * columns + column, found)
+                result = fma(factor, load(sums, k * columns + column), result)
+            store(out, j * columns + column, result)
 
 
 @jit
@@ -69,19 +69,19 @@ def inside(u, like):
 
 @jit
 def regression_slope(u, slope, left, right, like):
-    """The slope of the line where u is on one or at its beginning, else `slope`; NaN of NaN."""
+    """The slope of the line if u is on one or at its start, otherwise `slope`; NaN of NaN."""
     one = fill(like, 1.0)
-    found = choose(less(u, one), slope, right)
-    found = choose(less(-one, u), found, left)
-    return choose(same(u, u), found, u)
+    result = choose(less(u, one), slope, right)
+    result = choose(less(-one, u), result, left)
+    return choose(same(u, u), result, u)
 
 
 def programs(dtype: Any, lanes: int, edition: int, degree: int, tails: int, plain: int) -> dict[str, Any]:
-    """The C functions for one degree; `tails` is one of the three above, `plain` 1 where u is x itself."""
+    """The C functions for one degree; `tails` is one of the three above, `plain` is 1 if u is x."""
     terms, rows = degree + 1, 2 * degree + 5
 
     def forward(record: Any, context: Any) -> None:
-        edition  # noqa: B018  # a mention makes it part of the key that the compiled code is kept under
+        edition  # noqa: B018  # makes it part of the cache key
         op, worker = pointer(record, int64), pointer(context, int64)
         arena, constants = wide_pointer(load_one(worker, ARENA), dtype, lanes), pointer(load_one(op, 1), dtype)
         x, out, columns = moved(arena, load_one(op, 2)), moved(arena, load_one(op, 3)), load_one(op, 4)
@@ -100,8 +100,8 @@ def programs(dtype: Any, lanes: int, edition: int, degree: int, tails: int, plai
                     store(out, i, value_at(u, t))
                 else:
                     c = inside(u, x)
-                    found = fma(below_zero(u - c), left, value_at(c, t))
-                    store(out, i, fma(above_zero(u - c), right, found))
+                    result = fma(below_zero(u - c), left, value_at(c, t))
+                    store(out, i, fma(above_zero(u - c), right, result))
 
     def backward(record: Any, context: Any) -> None:
         edition  # noqa: B018

@@ -1,5 +1,5 @@
-"""The operations that linear layers are made of. A record holds the places (indices into the arena) and sizes in the
-order in which they are read here; a size of -1 stands for the number of points of the batch.
+"""The operations of linear layers. A record holds offsets into the arena and sizes in the order in which they are read
+here; a size of -1 is the number of points of the batch.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from chebact.training.fused.ops.transposition import transpose
 
 @jit
 def sum_rows(source, count, columns, out):
-    """out[:] = sum_b source[b, :], in whole vectors."""
+    """out[:] = sum_b source[b, :], in full vectors."""
     width = width_of(source)
     for column in range(0, columns, width):
         a, b = fill(source, 0.0), fill(source, 0.0)
@@ -31,7 +31,7 @@ def sum_rows(source, count, columns, out):
 
 @jit
 def dots(x, w, count, inputs, outputs, bias, out):
-    """out[b, o] = bias[o] + sum_i x[b, i] w[o, i], without gaps; i in whole vectors."""
+    """out[b, o] = bias[o] + sum_i x[b, i] w[o, i], without gaps; i in full vectors."""
     width = width_of(x)
     for b in range(count):
         for o in range(outputs):
@@ -44,8 +44,8 @@ def dots(x, w, count, inputs, outputs, bias, out):
 def programs(dtype: Any, lanes: int, edition: int) -> dict[str, Any]:
     """The C functions for one type and width; `edition` changes with the source."""
 
-    def turn(record: Any, context: Any) -> None:
-        edition  # noqa: B018  # a mention makes it part of the key that the compiled code is kept under
+    def transpose_weight(record: Any, context: Any) -> None:
+        edition  # noqa: B018  # makes it part of the cache key
         op = pointer(record, int64)
         arena = wide_pointer(load_one(pointer(context, int64), ARENA), dtype, lanes)
         source, rows, columns = moved(arena, load_one(op, 1)), load_one(op, 2), load_one(op, 3)
@@ -77,10 +77,10 @@ def programs(dtype: Any, lanes: int, edition: int) -> dict[str, Any]:
         arena = wide_pointer(load_one(worker, ARENA), dtype, lanes)
         source, outputs, out = load_one(op, 1), load_one(op, 2), load_one(op, 3)
         for o in range(outputs):
-            found = dtype(0)
+            result = dtype(0)
             for b in range(load_one(worker, COUNT)):
-                found += load_one(arena, source + b * outputs + o)
-            store(arena, out + o, found)
+                result += load_one(arena, source + b * outputs + o)
+            store(arena, out + o, result)
 
     def halve(record: Any, context: Any) -> None:
         edition  # noqa: B018
@@ -92,7 +92,7 @@ def programs(dtype: Any, lanes: int, edition: int) -> dict[str, Any]:
 
     return {
         "halve": halve,
-        "turn": turn,
+        "transpose_weight": transpose_weight,
         "add_rows": add_rows,
         "multiply_last": multiply_last,
         "add_last_rows": add_last_rows,
@@ -100,7 +100,7 @@ def programs(dtype: Any, lanes: int, edition: int) -> dict[str, Any]:
 
 
 def product_programs(dtype: Any, lanes: int, edition: int, tall: int) -> dict[str, Any]:
-    """The C function of a product; `tall` is 1 where there are registers for tiles of eight rows."""
+    """The C function of a product; `tall` is 1 if there are registers for tiles of eight rows."""
 
     def multiply(record: Any, context: Any) -> None:
         edition  # noqa: B018

@@ -29,7 +29,7 @@ from chebact.kernels.cpu.lanes import (
 from chebact.training.fused.ops.exponential import LEAST, exponential
 from chebact.training.fused.ops.jit import ARENA, COUNT, LOSS, jit
 
-ABSOLUTE, SQUARED, HUBER = range(3)
+ABSOLUTE, SQUARED, HUBER, SCALED_HUBER = range(4)
 
 
 @jit
@@ -73,6 +73,10 @@ def programs(dtype: Any, lanes: int, edition: int, kind: int, delta: float) -> d
         clear_tail(target, count * outputs)
         clear_tail(shares, count * outputs)
         half, bend, sums = fill(arena, 0.5), fill(arena, delta), fill(arena, 0.0)
+        if kind == SCALED_HUBER:
+            for i in range(0, whole, width_of(arena)):
+                sums = fma(load(shares, i), magnitude(load(found, i) - load(target, i)), sums)
+            bend, sums = fill(arena, delta * total(sums)), fill(arena, 0.0)
         for i in range(0, whole, width_of(arena)):
             d, share = load(found, i) - load(target, i), load(shares, i)
             far = magnitude(d)
@@ -82,6 +86,10 @@ def programs(dtype: Any, lanes: int, edition: int, kind: int, delta: float) -> d
             elif kind == SQUARED:
                 sums = fma(share * d, d, sums)
                 store(gradient, i, (share + share) * d)
+            elif kind == SCALED_HUBER:
+                near, part = less(far, bend), d / bend
+                sums = fma(share, choose(near, half * d * part, far - half * bend), sums)
+                store(gradient, i, choose(near, share * part, signed(d, share, arena)))
             else:
                 near = less(far, bend)
                 sums = fma(share, choose(near, half * d * d, bend * (far - half * bend)), sums)

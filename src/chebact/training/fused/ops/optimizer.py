@@ -1,7 +1,7 @@
 """One step of an optimizer over a run of parameters.
 
-A record holds parameter, gradient, first and second memory, length, and the number of the group, whose numbers of this
-step stand in a row of `RATES` (see `ROW`).
+A record holds parameter, gradient, first and second state, length, and the index of the group, whose numbers for this
+step are a row of `RATES` (see `ROW`).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def programs(dtype: Any, lanes: int, edition: int) -> dict[str, Any]:
     """The C functions for one type and width."""
 
     def sgd(record: Any, context: Any) -> None:
-        edition  # noqa: B018  # a mention makes it part of the key that the compiled code is kept under
+        edition  # noqa: B018  # makes it part of the cache key
         op, worker = pointer(record, int64), pointer(context, int64)
         arena, rates = wide_pointer(load_one(worker, ARENA), dtype, lanes), pointer(load_one(worker, RATES), float64)
         parameter, gradient = moved(arena, load_one(op, 1)), moved(arena, load_one(op, 2))

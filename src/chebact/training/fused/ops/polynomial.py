@@ -24,20 +24,20 @@ def load_each(typingctx: Any, start: Any, index: Any, step: Any, count: Any) -> 
     kind, number = Lanes(start.dtype, start.width), count.literal_value
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        vector, found = context.get_data_type(kind), []
+        vector, result = context.get_data_type(kind), []
         for k in range(number):
             at = builder.add(args[1], builder.mul(args[2], ir.Constant(ir.IntType(64), k)))
             one = builder.load(builder.bitcast(builder.gep(args[0], [at]), vector.as_pointer()))
             one.align = start.dtype.bitwidth // 8
-            found.append(one)
-        return context.make_tuple(builder, signature.return_type, found)
+            result.append(one)
+        return context.make_tuple(builder, signature.return_type, result)
 
     return types.UniTuple(kind, number)(start, types.int64, types.int64, count), codegen
 
 
 @intrinsic
 def store_each(typingctx: Any, start: Any, index: Any, step: Any, vectors: Any) -> Any:
-    """Put the vectors of a tuple at start[index], start[index + step] and so on."""
+    """Store the vectors of a tuple at start[index], start[index + step] and so on."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         for k, one in enumerate(cgutils.unpack_tuple(builder, args[3])):
@@ -72,10 +72,10 @@ def value_at(typingctx: Any, u: Any, coefficients: Any) -> Any:
 
 
 def _horner(builder: Any, u: Any, c: list[Any]) -> Any:
-    found = c[-1]
+    result = c[-1]
     for coefficient in reversed(c[:-1]):
-        found = call_llvm(builder, "fma", [found, u, coefficient])
-    return found
+        result = call_llvm(builder, "fma", [result, u, coefficient])
+    return result
 
 
 def _clenshaw(builder: Any, u: Any, c: list[Any]) -> Any:
@@ -96,23 +96,23 @@ def slope_and_sums(typingctx: Any, u: Any, g: Any, slopes: Any, sums: Any) -> An
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         d, running = cgutils.unpack_tuple(builder, args[2]), cgutils.unpack_tuple(builder, args[3])
         functions = _functions(builder, args[0], len(running))
-        found, result = d[0], [builder.fadd(running[0], args[1])]
+        slope, added = d[0], [builder.fadd(running[0], args[1])]
         for k in range(1, len(running)):
-            result.append(call_llvm(builder, "fma", [args[1], functions[k], running[k]]))
+            added.append(call_llvm(builder, "fma", [args[1], functions[k], running[k]]))
             if k < len(d):
-                found = call_llvm(builder, "fma", [d[k], functions[k], found])
-        return context.make_tuple(builder, kind, [found, context.make_tuple(builder, sums, result)])
+                slope = call_llvm(builder, "fma", [d[k], functions[k], slope])
+        return context.make_tuple(builder, kind, [slope, context.make_tuple(builder, sums, added)])
 
     return kind(u, g, slopes, sums), codegen
 
 
 def _functions(builder: Any, u: Any, count: int) -> list[Any]:
     """1, u, and powers or Chebyshev polynomials of u."""
-    found = [in_every_lane(builder, ir.Constant(u.type.element, 1.0), u.type.count), u]
+    result = [in_every_lane(builder, ir.Constant(u.type.element, 1.0), u.type.count), u]
     twice = builder.fadd(u, u)
-    while len(found) < count:
+    while len(result) < count:
         if count > POWER_DEGREE + 1:
-            found.append(call_llvm(builder, "fma", [twice, found[-1], builder.fneg(found[-2])]))
+            result.append(call_llvm(builder, "fma", [twice, result[-1], builder.fneg(result[-2])]))
         else:
-            found.append(builder.fmul(found[-1], u))
-    return found
+            result.append(builder.fmul(result[-1], u))
+    return result

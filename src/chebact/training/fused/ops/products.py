@@ -1,6 +1,6 @@
-"""Matrix products of small matrices, in tiles whose sums stay in registers: all that a linear layer needs.
+"""Products of small matrices, in tiles whose sums stay in registers: everything that a linear layer needs.
 
-One tile serves the three products of a layer. With activations as (batch, channel), rows of a multiple of the lanes:
+One tile implements the three products of a layer. Activations are (batch, channel), rows a multiple of the lanes:
 forward       out[b, :] = bias + sum_i x[b, i] w[i, :]
 weights       gradient[i, :] = sum_b x[b, i] g[b, :]
 inputs        gradient[b, :] = sum_o g[b, o] transposed[o, :]
@@ -55,9 +55,9 @@ def tile(
             return builder.bitcast(at, vector.as_pointer())
 
         def vector_at(start: Any, index: Any, column: int) -> Any:
-            found = builder.load(place(start, index, column))
-            found.align = size
-            return found
+            result = builder.load(place(start, index, column))
+            result.align = size
+            return result
 
         zero = ir.Constant(word, 0)
         begin = [vector_at(first_at, zero, column) for column in range(across)]
@@ -101,10 +101,10 @@ def tile(
 
 @jit
 def product(tall, factors, first, other, other_row, scale, out, rows, columns):
-    """The product of `rows` rows of `columns` numbers (whole vectors), tile by tile; rows of out have no gaps.
+    """The product of `rows` rows of `columns` numbers (full vectors), tile by tile; rows of out have no gaps.
 
     `factors` are left, the strides of its rows and columns, right, the stride of its rows, and how many those are;
-    `tall` is 1 where there are registers for tiles of eight rows.
+    `tall` is 1 if there are registers for tiles of eight rows.
     """
     left, left_row, left_step, right, right_step, count = factors
     width = width_of(left)
@@ -126,7 +126,7 @@ def product(tall, factors, first, other, other_row, scale, out, rows, columns):
 
 @jit
 def strip(tall, two, rows, x, x_row, x_step, r, r_step, count, f, o, o_row, scale, y, y_row):
-    """One tile, as high as the rows allow; its height."""
+    """One tile, as high as the rows allow; returns its height."""
     if rows >= 8 and tall == 1:
         if two:
             tile(8, 2, x, x_row, x_step, r, r_step, count, f, o, o_row, scale, y, y_row)

@@ -1,4 +1,4 @@
-"""Square blocks turned over in registers."""
+"""Transposition of square blocks in registers."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def transpose_block(typingctx: Any, source: Any, source_row: Any, target: Any, t
 
 
 def _exchanged(builder: Any, rows: list[Any], bit: int) -> list[Any]:
-    """Rows i and i + bit after the lanes with this bit of the one and those without it of the other change places."""
+    """Rows i and i + bit after swapping the lanes with this bit of one and those without it of the other."""
     width, result = len(rows), list(rows)
     lower = [lane if not lane & bit else width + lane - bit for lane in range(width)]
     upper = [lane + bit if not lane & bit else width + lane for lane in range(width)]
@@ -61,7 +61,7 @@ def _mask(lanes: list[int]) -> Any:
 
 @jit
 def transpose(source, rows, columns, target):
-    """target (columns, rows) of source (rows, columns), both in whole blocks."""
+    """target (columns, rows) of source (rows, columns), both in full blocks."""
     width = width_of(source)
     for row in range(0, rows, width):
         for column in range(0, columns, width):

@@ -1,0 +1,1 @@
+"""`chebact fit` and `chebact predict`: one's own table, without Python."""

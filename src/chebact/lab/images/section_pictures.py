@@ -1,0 +1,119 @@
+"""The figures of the image experiment on the page: curves, captured units, and where their inputs lie."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from chebact.lab.images.figures import comparable_groups, curve_panel, shape_of
+from chebact.lab.images.record import ImageRecord, Unit
+from chebact.lab.images.sets import IMAGE_DATASETS
+from chebact.lab.images.spec import ImageSpec
+from chebact.lab.images.tables import activation_title
+from chebact.lab.page.colours import model_keys
+from chebact.lab.page.document import Block, Fold, Missing, Panel, Picture
+from chebact.lab.page.learned import SHAPE_KEYS, shape_panel
+
+__all__ = ["count_epochs", "curve_pictures", "describe_inputs", "unit_blocks"]
+
+UNIT = (258, 178)
+UNITS = (
+    "Units before the last captured convolution after training, two per set. Before training every learned unit is "
+    "zero, and ReLU is the same everywhere, so each has one panel. Bars: the inputs that 500 test images send there."
+)
+
+
+def curve_pictures(records: Sequence[ImageRecord]) -> list[Block]:
+    """Accuracy and loss by epoch of every group of comparable records."""
+    groups = comparable_groups(records)
+    panels = tuple(
+        curve_panel(group, curve, describe_run(group[0].spec), f"im-{index}-{curve}".replace("_", "-"))
+        for curve in ("test_accuracy", "train_loss")
+        for index, group in enumerate(groups)
+    )
+    titles = {record.spec.activation: activation_title(record.spec.activation) for record in records}
+    caption = "Test accuracy and training loss by epoch, one line per seed."
+    return [Picture("im-curves", caption, panels, model_keys(titles))] if panels else []
+
+
+def unit_blocks(records: Sequence[ImageRecord]) -> list[Block]:
+    """The paper's first figure for every set, and all captured units in folds; what was not captured is said."""
+    blocks: list[Block] = []
+    captured = [record for record in records if record.results.captures.after]
+    learning = [record for record in captured if learns(record)]
+    if learning:
+        panels = first_figure(learning, [record for record in captured if not learns(record)])
+        pictures = tuple(unit_picture(record, f"im-{index}") for index, record in enumerate(learning))
+        blocks += [Picture("im-before-after", UNITS, panels, SHAPE_KEYS), Fold("All captured units", pictures)]
+    for record in records:
+        if not record.results.captures.after:
+            title = f"{activation_title(record.spec.activation)}, {describe_run(record.spec)}"
+            blocks.append(Missing(f"{title}: the units were not captured, since the first seed diverged."))
+    return blocks
+
+
+def learns(record: ImageRecord) -> bool:
+    """Whether its captured units have learned heights."""
+    return any(unit.values is not None for unit in record.results.captures.before)
+
+
+def last_units(units: Sequence[Unit]) -> list[Unit]:
+    """The captured units before the last of the captured convolutions."""
+    last = max(unit.convolution for unit in units)
+    return [unit for unit in units if unit.convolution == last]
+
+
+def first_figure(learning: Sequence[ImageRecord], others: Sequence[ImageRecord]) -> tuple[Panel, ...]:
+    """One unit before training, one of an activation that does not learn, and two of every record after training."""
+    first = learning[0]
+    shapes = [shape_of(last_units(first.results.captures.before)[0], first.spec, "before: every unit")]
+    for record in others[:1]:
+        title = f"{activation_title(record.spec.activation)}: every unit"
+        shapes.append(shape_of(last_units(record.results.captures.after)[0], record.spec, title))
+    for record in learning:
+        title = IMAGE_DATASETS[record.spec.dataset].title
+        units = last_units(record.results.captures.after)[:2]
+        shapes += [shape_of(unit, record.spec, f"{title}: unit {unit.unit + 1}") for unit in units]
+    return tuple(shape_panel(shape, f"im-ba-{index}") for index, shape in enumerate(shapes))
+
+
+def unit_picture(record: ImageRecord, name: str) -> Picture:
+    """The captured units of a record after training."""
+    panels = tuple(
+        shape_panel(shape_of(unit, record.spec), f"{name}-{index}", size=UNIT)
+        for index, unit in enumerate(record.results.captures.after)
+    )
+    caption = (
+        f"{describe_run(record.spec)}, {activation_title(record.spec.activation)}: the first units before the 6th and "
+        "the 13th convolution after training, with the inputs that 500 test images send there, from the least to the "
+        "greatest."
+    )
+    return Picture(f"{name}-units", caption, panels, SHAPE_KEYS)
+
+
+def describe_inputs(records: Sequence[ImageRecord]) -> str:
+    """How many inputs of the learned activations are outside the interval, from the captured units."""
+    shares = []
+    for record in records:
+        units = [unit for unit in record.results.captures.after if unit.values is not None]
+        first = min((unit.convolution for unit in units), default=0)
+        outside = [unit.inputs.outside for unit in units if unit.convolution == first]
+        if outside:
+            title = IMAGE_DATASETS[record.spec.dataset].title
+            shares.append(f"{title}: {min(outside):.0%} to {max(outside):.0%} before convolution {first}")
+    if not shares:
+        return ""
+    return (
+        "After training many inputs of the learned activations lie outside [-1, 1], where the curves are straight "
+        f"lines ({'; '.join(shares)}): the tails do much of the work."
+    )
+
+
+def describe_run(spec: ImageSpec) -> str:
+    """Set, epochs and part of the images of a record."""
+    part = "" if spec.subset is None else f", {spec.subset:,} images"
+    return f"{IMAGE_DATASETS[spec.dataset].title}, {count_epochs(spec.epochs)}{part}"
+
+
+def count_epochs(count: int) -> str:
+    """How many epochs, in words."""
+    return "1 epoch" if count == 1 else f"{count} epochs"

@@ -1,0 +1,1 @@
+"""Tables of scikit-learn and from formulas: the estimators beside those of scikit-learn."""
