@@ -30,7 +30,7 @@ OTHERS = {
     "kill the group": (signal.SIGTERM, True, 143),
     "kill -9": (getattr(signal, "SIGKILL", None), False, -9),
 }
-LAST = "\nchebact: stopped; what was done is saved, and the same command goes on from there\n"
+LAST = "\nchebact: stopped; what was done is saved, and the same command continues from there\n"
 
 listed = pytest.mark.skipif(not (PROCESSES / "self" / "stat").exists(), reason="the system does not list its processes")
 

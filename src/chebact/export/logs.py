@@ -27,7 +27,8 @@ def log_activations(model: nn.Module, writer: Any, step: int, data: Any = None, 
         channels: how many curves a figure has at most.
 
     >>> class Writer:
-    ...     def add_figure(self, tag, figure, step): print(tag, step)
+    ...     def add_figure(self, tag, figure, step):
+    ...         print(tag, step)
     >>> from chebact import ChebyshevLagrange
     >>> log_activations(nn.Sequential(nn.Linear(2, 3), ChebyshevLagrange(3)), Writer(), 100)
     activations/1 100

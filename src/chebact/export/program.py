@@ -66,7 +66,7 @@ def read_program(network: nn.Module) -> Program:
         raise TypeError(f"network must be a torch.nn.Module, got {type(network).__name__}")
     reader = _Reader(network)
     if reader.sizes[0] == 0:
-        raise ValueError("network must begin with a linear layer, which tells the number of its inputs")
+        raise ValueError("network must begin with a linear layer, got another one first; put nn.Linear at the start")
     return Program(reader.sizes[0], tuple(reader.steps))
 
 
@@ -101,7 +101,7 @@ class _Reader:
             self._layer(node, network.get_submodule(str(node.target)), sources)
         elif node.op == "output":
             if len(sources) != 1 or sources[0] != len(self.steps):
-                raise ValueError("network must give one vector, the last that it computes, as its output")
+                raise ValueError("network must return the last vector that it computes, got another output")
         else:
             self._function(node, sources)
 

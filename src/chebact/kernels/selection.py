@@ -119,8 +119,8 @@ def warm(
     """Compile what the CPU kernel needs and is not yet cached on disk. Returns the seconds that it took.
 
     By default a specialization is compiled on its first call, which takes about 10 s, and cached on disk. A container
-    can do this when it is built. All degrees up to 3 share one specialization, all above share one; each kind of tails
-    and each type has its own.
+    can do this when it is built. Degrees up to 3 share one specialization, so do 4 and 5, 6 to 16, and all above; each
+    kind of tails and each type has its own.
     """
     reason = why_not("cpu", torch.device("cpu"))
     if reason is not None:

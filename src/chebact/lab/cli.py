@@ -22,7 +22,7 @@ LONGEST = 500  # characters of a word that is shown; paths may be long
 
 app = App(
     name="chebact",
-    help="Chebyshev-Lagrange activations: run the paper's experiments and show what came out.",
+    help="Chebyshev-Lagrange activations: run the paper's experiments and show the results.",
     suppress_keyboard_interrupt=False,  # run_command says what becomes of the work
     default_parameter=Parameter(show_default=as_default),
 )
@@ -35,7 +35,7 @@ app.command(bench)
 data = App(name="data", help="Fetch the image sets, and show which of them are there.")
 app.command(data)
 
-RESUME = "Stop it at any moment; the same command goes on from there."
+RESUME = "Stop it at any moment; the same command continues from there."
 for row in EXPERIMENTS.values():
     run.command(row.run, name=row.name, help=f"{row.trains}\n\n{RESUME}")
     report.command(row.report, name=row.name, help=row.shows)
@@ -83,7 +83,7 @@ def run_command(arguments: Sequence[str] | None = None) -> int:
         with stop_by_exception():
             return run_to_end(arguments)
     except KeyboardInterrupt as stop:
-        print_error("stopped; what was done is saved, and the same command goes on from there")
+        print_error("stopped; what was done is saved, and the same command continues from there")
         return stop.code if isinstance(stop, Stopped) else INTERRUPTED
 
 
@@ -93,8 +93,8 @@ def run_to_end(arguments: Sequence[str] | None) -> int:
     try:
         app(words, exit_on_error=False, print_error=False, result_action="return_value")
     except UnusedCliTokensError as error:
-        unused, place = " ".join(error.unused_tokens or ()), " ".join(["chebact", *(error.command_chain or ())])
-        return print_error(f"{place} does not know what to do with {unused!r}: `{place} --help` lists what it takes")
+        unused, name = " ".join(error.unused_tokens or ()), " ".join(["chebact", *(error.command_chain or ())])
+        return print_error(f"{name} does not know what to do with {unused!r}: `{name} --help` lists what it takes")
     except CycloptsError as error:
         return print_error(str(error))
     except LabError as error:

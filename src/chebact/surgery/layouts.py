@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from torch import nn
-from torch.nn.modules.batchnorm import _NormBase
-from torch.nn.modules.conv import _ConvNd
 
 __all__ = ["PASSING", "Layout", "consumed_by", "layout_of_output", "produced_by"]
 
@@ -19,6 +17,16 @@ class Layout(NamedTuple):
     evidence: str
 
 
+CONVOLUTIONS = (nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.ConvTranspose1d, nn.ConvTranspose2d, nn.ConvTranspose3d)
+NORMS = (
+    nn.BatchNorm1d,
+    nn.BatchNorm2d,
+    nn.BatchNorm3d,
+    nn.SyncBatchNorm,
+    nn.InstanceNorm1d,
+    nn.InstanceNorm2d,
+    nn.InstanceNorm3d,
+)
 PASSING = (
     nn.Identity,
     nn.Dropout,
@@ -66,9 +74,9 @@ def _layout(layer: nn.Module, side: str) -> Layout | None:
     name = type(layer).__name__
     if isinstance(layer, nn.Linear):
         return Layout(getattr(layer, f"{side}_features"), -1, name)
-    if isinstance(layer, _ConvNd):
+    if isinstance(layer, CONVOLUTIONS):
         return Layout(getattr(layer, f"{side}_channels"), 1, name)
-    if isinstance(layer, _NormBase):
+    if isinstance(layer, NORMS):
         return Layout(layer.num_features, 1, name)
     if isinstance(layer, nn.GroupNorm):
         return Layout(layer.num_channels, 1, name)

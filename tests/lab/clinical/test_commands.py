@@ -240,8 +240,8 @@ def test_the_dementiabank_preset_stands_beside_the_published_figures(tmp_path, c
     [
         (["--models", "relu6"], ["relu6", "cl-extrapolate"]),
         (["--baselines", "xgboost"], ["xgboost", "logistic"]),
-        (["--folds", "25"], ["25 folds of 24 subjects"]),
-        (["--folds", "1"], ["2 folds or more"]),
+        (["--folds", "25"], ["folds must be from 2 to 24", "got 25"]),
+        (["--folds", "1"], ["folds must be from 2 to 24", "got 1"]),
         (["--seeds", "0"], ["seeds", "0"]),
         (["--widths", "0"], ["width", "0"]),
         (["--epochs", "-1"], ["epochs", "-1"]),

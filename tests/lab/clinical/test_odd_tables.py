@@ -82,7 +82,7 @@ def test_one_subject_of_a_class_is_said_to_be_too_few(run, table):
 
 def test_a_folder_that_cannot_be_written_is_found_out_first(run, table, tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
-    for work in ("network_results", "chosen_in_folds"):  # nothing gets that far
+    for work in ("network_results", "choose_in_folds"):  # nothing gets that far
         monkeypatch.setattr(f"chebact.lab.clinical.run.{work}", None)
     for words in ((), ("--select", "folds")):
         code, said = run(table(), *words, results=tmp_path / "file")

@@ -1,7 +1,7 @@
 """The fused CPU kernel: Numba loops over explicit vectors, on torch's own threads.
 
-Compiled for a type when first used and kept on disk. Up to degree 3 it is bound by memory; above, by one division a
-node and element.
+Compiled for a type when first used and kept on disk. Up to degree 5 it is bound by memory, up to 16 (float32) by
+products, and above by one division a node and element.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ MOST_BLOCKS = 32  # of the outer axis: bounds the memory and the time of the las
 NO_MEMORY = "a tensor came that has no memory of its own"
 WIDE_DEGREE = 16  # up to here powers in float64 are as good as exact in float32
 SHORT_DEGREE = 5  # up to here powers in float32 are good to a few units
+LONG_ROW = 16  # `tasks.LONG_ROW`, which is not imported before it is needed
 SERIAL_BELOW = 12_000  # elements at degree 3; below, starting a team costs more than it saves
 
 
@@ -77,7 +78,7 @@ class Plan:
         self._form = form_of(basis, dtype)
         work = sizes[0] * sizes[1] * sizes[2] * sizes[3] * (1 if self._form != "nodes" else basis.degree)
         self._serial = work < SERIAL_BELOW or self._tasks == 1
-        self._rows = sizes[0] * sizes[2]
+        self._rows, self._by_columns = sizes[0] * sizes[2], sizes[3] < LONG_ROW
         self._matrix = _matrix(basis) if self._by_powers else torch.from_numpy(_sums(basis, self._form))
         sums = 8 if self._by_powers else len(self._matrix)
         alone = basis.by_powers and blocks[3] * blocks[5] == 1  # then a task writes the result itself
@@ -125,17 +126,18 @@ class Plan:
         if not self._by_powers:
             _ = self._tables
 
-    def _table(self, values: torch.Tensor, basis: Basis, call: array[int]) -> torch.Tensor:
-        """The table of every channel above degree 3, (replica, channel, number); `call` is told how many numbers."""
-        (matrix, numbers), wide = _padded_matrix(basis, self._form), self._form == "wide"
-        table = torch.empty(self._rows * numbers, dtype=torch.float64 if wide else values.dtype, device="cpu")
-        block = array("q", [0]) * b.LENGTH
-        block[b.X], block[b.OUT], block[b.MATRIX] = values.data_ptr(), table.data_ptr(), matrix.data_ptr()
-        if not block[b.X]:
+    def _table(self, values: torch.Tensor, basis: Basis, block: array[int]) -> torch.Tensor:
+        """The table of every channel, (replica, channel, number), or the values, where tasks make tables themselves."""
+        matrix, numbers = _padded_matrix(basis, self._form)
+        block[b.VALUES], block[b.TABLE_MATRIX], block[b.NUMBERS] = values.data_ptr(), matrix.data_ptr(), numbers
+        block[b.KEPT] = self._form == "nodes" and basis.order == 0 and basis.parameters == "values"
+        if not block[b.VALUES]:
             raise NoMemoryError(NO_MEMORY)
-        call[b.NUMBERS] = block[b.NUMBERS] = numbers
-        block[b.CHANNELS], block[b.DEGREE] = self._rows, basis.degree
-        block[b.INNER] = self._form == "nodes" and basis.order == 0 and basis.parameters == "values"
+        if self._by_columns:
+            return values
+        kind = torch.float64 if self._form == "wide" else values.dtype
+        table = torch.empty(self._rows * numbers, dtype=kind, device="cpu")
+        block[b.TABLE] = table.data_ptr()
         self._tables.run(block.buffer_info()[0], 1)
         return table
 
@@ -208,10 +210,11 @@ def _matrix(basis: Basis) -> torch.Tensor:
 
 
 def _sums(basis: Basis, form: str) -> Any:
-    """The matrix above degree 3 from parameters to what running sums belong to."""
-    if form == "nodes":
-        return numpy.ascontiguousarray(basis.table)
-    return numpy.vstack([basis.paired_powers, basis.pieces[basis.degree + 1 :]])
+    """The matrix above degree 3 from parameters to what running sums belong to; rows are filled up to eight numbers."""
+    matrix = basis.table
+    if form != "nodes":
+        matrix = numpy.vstack([basis.paired_powers, basis.pieces[basis.degree + 1 :]])
+    return numpy.pad(matrix, ((0, 0), (0, -(basis.degree + 1) % 8)))
 
 
 def _numbers(basis: Basis, form: str) -> Any:

@@ -9,9 +9,12 @@ from numba import carray, float32, float64, int64
 
 from chebact.basis import SMALL_ENOUGH, steps_down
 from chebact.kernels.cpu import call_block as b
-from chebact.kernels.cpu.above_cubic_tables import multiplied, padded, put_table, put_wide_table
+from chebact.kernels.cpu.above_cubic_tables import multiplied, padded, put_columns, put_table
 from chebact.kernels.cpu.barycentric_formula import constant, slopes_and_sums, values_of
 from chebact.kernels.cpu.lanes import (
+    fill,
+    fma,
+    lane,
     load,
     load_one,
     moved,
@@ -23,6 +26,7 @@ from chebact.kernels.cpu.lanes import (
     widened,
     width_of,
 )
+from chebact.kernels.cpu.tables import channel_of
 from chebact.kernels.cpu.tasks import (
     LONG_ROW,
     NEAR,
@@ -76,20 +80,6 @@ def run_slopes(
 
 
 @jit
-def in_columns(columns, table, first, count, repeat, numbers):
-    """The tables of `count` channels a row a number, every channel `repeat` times, padded to whole vectors."""
-    step = padded(columns, count * repeat)
-    for k in range(numbers):
-        at = k * step
-        for c in range(first, first + count):
-            for _ in range(repeat):
-                store(columns, at, load_one(table, c * numbers + k))
-                at += 1
-        for i in range(at, (k + 1) * step):
-            store(columns, i, load_one(columns, i - 1))
-
-
-@jit
 def copy_some(room, at, start, i, count, zero):
     """Copy `count` numbers from start[i] on to room[at], and fill up a vector with zeros."""
     for n in range(width_of(room)):
@@ -130,7 +120,7 @@ def flush(partial, first, acc, length, repeat, sums):
     """Add the running sums of neighbouring channels to theirs in `partial`, and clear them."""
     width = width_of(acc)
     for at in range(length):
-        to, start = (first + at // repeat) * sums, at // width * width * sums + at % width
+        to, start = (first + channel_of(at, repeat)) * sums, at // width * width * sums + at % width
         for n in range(sums):
             store(partial, to + n, load_one(partial, to + n) + float64(load_one(acc, start + n * width)))
     clear(acc, (length + width - 1) // width * width * sums, 0.0)
@@ -143,7 +133,8 @@ def programs(
     numpy_type = numpy.float32 if dtype is float32 else numpy.float64
     limits = (float(numpy.finfo(numpy_type).max), SMALL_ENOUGH, *steps_down(numpy_type))
     inside = float64 if form == "wide" else dtype  # the type that tables and running sums are in
-    with_factor = form != "wide"  # the last number of a table
+    with_factor = int(form != "wide")  # the last number of a table
+    divided, most = with_factor or None, limits[0] if form == "nodes" else numpy.inf
     run = 2**40 if form == "wide" else RUN  # terms that a lane adds up in it
     wide, short, plain, lined, joined, smooth = (  # type: ignore[assignment]
         choice or None for choice in (form != "nodes", form == "short", plain, lined, joined, smooth)
@@ -156,6 +147,7 @@ def programs(
         x, out = wide_pointer(block[b.X], dtype, lanes), wide_pointer(block[b.OUT], dtype, lanes)
         table, k = wide_pointer(block[b.TABLE], inside, lanes), wide_pointer(block[b.CONSTANTS], dtype, lanes)
         more = wide_pointer(block[b.SLOPES], float64, lanes)
+        values, matrix = pointer(block[b.VALUES], dtype), pointer(block[b.TABLE_MATRIX], float64)
         channels, inner, terms, numbers = block[b.CHANNELS], block[b.INNER], block[b.DEGREE] + 1, block[b.NUMBERS]
         room_array = numpy.empty(2 * lanes, dtype)
         room = wide_pointer(room_array.ctypes.data, dtype, lanes)
@@ -187,7 +179,11 @@ def programs(
                 step = padded(x, length)
                 columns_array = numpy.empty(step * numbers, inside)
                 columns = wide_pointer(columns_array.ctypes.data, inside, lanes)
-                in_columns(columns, table, r * channels + c0, c1 - c0, inner, numbers)
+                bent = (numbers - 1 if lined is None else terms) if wide is None else (terms + 1) // 2 * 2
+                put_columns(
+                    columns, values, r * channels + c0, c1 - c0, inner, matrix, terms, numbers - with_factor, bent,
+                    most, block[b.KEPT], divided, limits,
+                )  # fmt: skip
                 near = RUN if wide is None else max(4, NEAR // length)
                 for begin in range(o0, o1, near):
                     end = min(begin + near, o1)
@@ -217,6 +213,7 @@ def programs(
         out, partial = wide_pointer(block[b.OUT], dtype, lanes), pointer(block[b.PARTIAL], float64)
         table, k = wide_pointer(block[b.TABLE], inside, lanes), wide_pointer(block[b.CONSTANTS], dtype, lanes)
         more = wide_pointer(block[b.SLOPES], float64, lanes)
+        values, matrix = pointer(block[b.VALUES], dtype), pointer(block[b.TABLE_MATRIX], float64)
         channels, inner, terms = block[b.CHANNELS], block[b.INNER], block[b.DEGREE] + 1
         sums, numbers = block[b.SUMS], block[b.NUMBERS]
         room_array = numpy.empty(lanes * (4 + 2 * terms), dtype)
@@ -264,7 +261,11 @@ def programs(
                 gap = channels * inner
                 columns_array = numpy.empty(step * numbers, inside)
                 columns = wide_pointer(columns_array.ctypes.data, inside, lanes)
-                in_columns(columns, table, r * channels + c0, c1 - c0, inner, numbers)
+                bent = (numbers - 1 if lined is None else terms) if wide is None else (terms + 1) // 2 * 2
+                put_columns(
+                    columns, values, r * channels + c0, c1 - c0, inner, matrix, terms, numbers - with_factor, bent,
+                    most, block[b.KEPT], divided, limits,
+                )  # fmt: skip
                 near, summed = RUN if wide is None else min(RUN, max(4, NEAR // length)), 0
                 for begin in range(o0, o1, near):
                     end = min(begin + near, o1)
@@ -298,34 +299,30 @@ def programs(
         block = carray(pointer(address, int64), b.LENGTH)
         result, matrix = pointer(block[b.RESULT], dtype), pointer(block[b.MATRIX], float64)
         channels, terms, sums = block[b.CHANNELS], block[b.DEGREE] + 1, block[b.SUMS]
-        blocks = block[b.OUTER_BLOCKS] * block[b.INNER_BLOCKS]
+        blocks, length = block[b.OUTER_BLOCKS] * block[b.INNER_BLOCKS], padded(matrix, block[b.DEGREE] + 1)
         for r in range(block[b.REPLICAS]):
             partial = moved(pointer(block[b.PARTIAL], float64), r * blocks * channels * sums)
             add_blocks(partial, blocks, channels * sums)
-            for c in range(channels):
-                for j in range(terms):  # not by a library, whose threads would change the order of the sum
-                    share = 0.0
+            for c in range(channels):  # not by a library, whose threads would change the order of the sum
+                for j in range(0, terms, width_of(matrix)):
+                    share = fill(matrix, 0.0)
                     for n in range(sums):
-                        share += load_one(partial, c * sums + n) * load_one(matrix, n * terms + j)
-                    store(result, (r * channels + c) * terms + j, share)
+                        share = fma(fill(matrix, load_one(partial, c * sums + n)), load(matrix, n * length + j), share)
+                    for k in range(min(width_of(matrix), terms - j)):
+                        store(result, (r * channels + c) * terms + j + k, lane(share, k))
 
     def tables(address: Any) -> None:
         edition  # noqa: B018  # a mention makes it part of the key that the compiled code is kept under
         block = carray(pointer(address, int64), b.LENGTH)
-        values, out = pointer(block[b.X], dtype), pointer(block[b.OUT], inside)
-        matrix, terms = wide_pointer(block[b.MATRIX], float64, 8), block[b.DEGREE] + 1
-        numbers, kept = block[b.NUMBERS] - with_factor, block[b.INNER]
+        values, out = pointer(block[b.VALUES], dtype), pointer(block[b.TABLE], inside)
+        matrix, terms = pointer(block[b.TABLE_MATRIX], float64), block[b.DEGREE] + 1
+        numbers = block[b.NUMBERS] - with_factor
+        bent = (numbers if lined is None else terms) if wide is None else (terms + 1) // 2 * 2
         row_array = numpy.empty(padded(matrix, numbers), numpy.float64)
-        row = wide_pointer(row_array.ctypes.data, float64, 8)
-        for c in range(block[b.CHANNELS]):
-            multiplied(row, values, c * terms, matrix, terms, numbers, kept)
-            if wide is None:
-                bent = numbers if lined is None else terms
-                put_table(out, c * (numbers + 1), row, bent, limits[0], numbers, limits)
-            elif short is None:
-                put_wide_table(out, c * numbers, row, (terms + 1) // 2 * 2, numbers, limits[0])
-            else:
-                put_table(out, c * (numbers + 1), row, (terms + 1) // 2 * 2, numpy.inf, numbers, limits)
+        row = pointer(row_array.ctypes.data, float64)
+        for c in range(block[b.REPLICAS] * block[b.CHANNELS]):
+            multiplied(row, values, c * terms, matrix, terms, numbers, block[b.KEPT])
+            put_table(out, c * block[b.NUMBERS], row, bent, most, numbers, divided, limits)
         keep_alive(row_array)
 
     return {"tables": tables, "forward": forward, "backward": backward, "finish": finish}

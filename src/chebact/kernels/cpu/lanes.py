@@ -86,6 +86,12 @@ def wide_pointer(typingctx: Any, address: Any, dtype: Any, width: Any) -> Any:
 
 
 @intrinsic
+def alike(typingctx: Any, address: Any, dtype: Any, start: Any) -> Any:
+    """The integer `address` as a pointer to `dtype`, whose vectors have as many lanes as those at `start`."""
+    return WidePointer(dtype.dtype, _vector_at(start).width)(types.int64, dtype, start), _as_pointer
+
+
+@intrinsic
 def moved(typingctx: Any, start: Any, index: Any) -> Any:
     """The pointer to `start[index]`."""
     return start(start, types.int64), lambda context, builder, signature, args: builder.gep(args[0], [args[1]])

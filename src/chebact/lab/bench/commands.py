@@ -26,7 +26,7 @@ from chebact.lab.bench.page import as_table, markdown, short_markdown
 from chebact.lab.bench.peers import PEERS, find_peers, peer_versions
 from chebact.lab.bench.rows import Row, parse_sizes
 from chebact.lab.commands.report import NO_FILES, FileOptions, View, write_files
-from chebact.lab.options import Several
+from chebact.lab.options import Several, about
 from chebact.lab.output import check_outputs, wide_console
 from chebact.lab.page.theme import image_kind
 from chebact.lab.stopping import Stopped
@@ -37,32 +37,25 @@ SECTION, SHORT = "bench-ops", "bench-short"
 WIDTH = 100  # of the tables where no terminal says otherwise
 WARNING = 300  # characters of one that are shown
 STOPPED = 130
-MOST_ELEMENTS = 2**31  # 8 GB of float32
+MAX_ELEMENTS = 2**31  # 8 GB of float32
+JSON = "Write the rows to this file as a JSON list, and the machine beside it: FILE.machine.json."
+OTHERS = "Also time other libraries of learned activations; `python3 dev.py bench --peers` installs them first."
+BUDGET = "Seconds to spend on the forward passes of a case and layout; training gets twice that."
+TESTS = "Run the contract tests of the kernels first, where they are at hand; nothing is timed when they fail."
+PLOT = "Draw the cost of training, by activation and by degree, into this PNG or SVG file."
 
 
 def ops(
     *,
-    json: Path | None = None,
-    peers: Annotated[bool, Parameter(negative=())] = False,
-    cases: Annotated[tuple[str, ...], Several] = CASES,
-    budget: float = 4.0,
-    tests: bool = True,
+    json: Annotated[Path | None, about(JSON)] = None,
+    peers: Annotated[bool, Parameter(negative=()), about(OTHERS)] = False,
+    cases: Annotated[
+        tuple[str, ...], Several, about("Sizes of x, channels second: rows and channels, or those of an image batch.")
+    ] = CASES,
+    budget: Annotated[float, about(BUDGET)] = 4.0,
+    tests: Annotated[bool, about(TESTS)] = True,
 ) -> None:
-    """Time the activations against torch.relu: forward, forward and backward, and the bytes kept between the two.
-
-    Parameters
-    ----------
-    json
-        Write the rows to this file as a JSON list, and the machine beside it: FILE.machine.json.
-    peers
-        Also time other libraries of learned activations; `python3 dev.py bench --peers` installs them first.
-    cases
-        Sizes of x, channels second: rows and channels, or those of an image batch.
-    budget
-        Seconds to spend on the forward passes of a case and layout; training gets twice that.
-    tests
-        Run the contract tests of the kernels first, where they are at hand; nothing is timed when they fail.
-    """
+    """Time the activations against torch.relu: forward, forward and backward, and the bytes kept between the two."""
     for case in cases or ("",):
         check_case(case)
     if not 0 < budget < math.inf:
@@ -86,17 +79,16 @@ def ops(
         notes.print(f"rows in {json}, machine in {machine_path(json)}", highlight=False, soft_wrap=True)
 
 
-def page(rows: Path, /, *, files: FileOptions = NO_FILES, plot: Path | None = None) -> None:
+def page(
+    rows: Annotated[Path, about("The file with the rows; that of the machine lies beside it.")],
+    /,
+    *,
+    files: FileOptions = NO_FILES,
+    plot: Annotated[Path | None, about(PLOT)] = None,
+) -> None:
     """Show what `chebact bench ops --json` wrote, in the terminal, as files, as blocks of documents and as a plot.
 
     The blocks are bench-ops (all tables) and bench-short (one).
-
-    Parameters
-    ----------
-    rows
-        The file with the rows; that of the machine lies beside it.
-    plot
-        Draw the cost of training, by activation and by degree, into this PNG or SVG file.
     """
     kind = None if plot is None else image_kind(plot)
     check_outputs(files=(*files.paths, plot), documents=files.update)
@@ -116,8 +108,8 @@ def check_case(case: str) -> None:
         axes = ()
     if len(axes) not in (2, 4) or min(axes) < 1:
         raise LabError(f"a case must be sizes such as 256x256 or 128x64x16x16, of 2 or 4 axes, got {case!r}")
-    if math.prod(axes) > MOST_ELEMENTS:
-        raise LabError(f"a case must have at most {MOST_ELEMENTS} elements, got {case}; choose smaller sizes")
+    if math.prod(axes) > MAX_ELEMENTS:
+        raise LabError(f"a case must have at most {MAX_ELEMENTS} elements, got {case}; choose smaller sizes")
 
 
 def require_peers(notes: Console) -> list[Contender]:

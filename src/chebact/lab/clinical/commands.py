@@ -33,7 +33,7 @@ def run(
     results: Records = Path("results/clinical"),
     machine: Annotated[Workers, Flat] = MACHINE,
 ) -> None:
-    """Train what is missing in the results folder. Stop it at any moment; the same command goes on from there."""
+    """Train what is missing in the results folder. Stop it at any moment; the same command continues from there."""
     where = machine.arguments(results)
     try:
         first, chooser = resolve_tables(table)

@@ -48,9 +48,9 @@ def repeat_rate(x: Floats, subjects: Sequence[str]) -> float:
     """The part of the pairs of recordings of different subjects that have the same numbers."""
     rows = [row.tobytes() for row in x]
     people, owned = Counter(subjects), Counter(zip(rows, subjects, strict=True))
-    alike = sum(count**2 for count in Counter(rows).values()) - sum(count**2 for count in owned.values())
+    equal = sum(count**2 for count in Counter(rows).values()) - sum(count**2 for count in owned.values())
     pairs = len(rows) ** 2 - sum(count**2 for count in people.values())
-    return alike / pairs if pairs else 0.0
+    return equal / pairs if pairs else 0.0
 
 
 def describe_duplicates(x: Floats, subjects: Sequence[str]) -> tuple[str, ...]:
@@ -63,12 +63,12 @@ def describe_duplicates(x: Floats, subjects: Sequence[str]) -> tuple[str, ...]:
     owners: dict[bytes, dict[str, None]] = {}
     for row, subject in zip(rows, subjects, strict=True):
         owners.setdefault(row, {})[subject] = None
-    alike = [row for row in rows if len(owners[row]) > 1]
-    if not alike:
+    equal = [row for row in rows if len(owners[row]) > 1]
+    if not equal:
         return ()
-    first, second, *_ = owners[alike[0]]
+    first, second, *_ = owners[equal[0]]
     return (
-        f"{len(alike)} recordings with all numbers of another subject's ({first!r} and {second!r} to begin with): "
+        f"{len(equal)} recordings with all numbers of another subject's ({first!r} and {second!r} to begin with): "
         "chance where features have few values, else perhaps one person under two names, who is then learned from and "
         "tested on",
     )

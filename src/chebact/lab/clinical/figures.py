@@ -30,13 +30,13 @@ def score_panel(rows: Sequence[Row], metric: str, name: str) -> Panel:
     labels = [title_of(row.model) + ("" if row.width is None else f", {row.width}") for row in shown]
     title, said = METRICS[metric].title, []
     with canvas(WIDTH, 66 + ROW * max(1, len(shown)), margins=(122, 12, 32, 26)) as axes:
-        for place, row in enumerate(shown):
+        for position, row in enumerate(shown):
             mean, spread = row.values[metric], row.values[f"{metric}_std"] or 0.0
             seeds = [value for value in row.by_seed[metric] if value is not None]
             paper, wide = row.values.get(f"paper_{metric}"), row.values.get(f"paper_{metric}_std")
             printed = None if paper is None or wide is None else (paper, wide)
-            draw_interval(axes, place, seeds, (mean, spread), printed, colour_of(row.model))
-            said.append(f"{labels[place]} {mean:.1f}" + ("" if printed is None else f", published {paper:g}"))
+            draw_interval(axes, position, seeds, (mean, spread), printed, colour_of(row.model))
+            said.append(f"{labels[position]} {mean:.1f}" + ("" if printed is None else f", published {paper:g}"))
         name_rows(axes, labels)
         axes.set_title(title)
         axes.set_xlabel("%")

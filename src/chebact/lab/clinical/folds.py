@@ -43,8 +43,8 @@ def subject_folds(subjects: Sequence[str], folds: int, generator: torch.Generato
 def encode_subjects(subjects: Sequence[str]) -> tuple[list[str], Integers]:
     """The subjects in the order in which they come up, and each recording's index among them."""
     everyone = list(dict.fromkeys(subjects))
-    places = {subject: place for place, subject in enumerate(everyone)}
-    return everyone, np.array([places[subject] for subject in subjects], dtype=np.int64)
+    codes = {subject: code for code, subject in enumerate(everyone)}
+    return everyone, np.array([codes[subject] for subject in subjects], dtype=np.int64)
 
 
 def shuffle_by_subject(y: Integers, subjects: Sequence[str], generator: torch.Generator) -> Integers:

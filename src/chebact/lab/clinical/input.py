@@ -80,7 +80,7 @@ def generated_tables(features: str | None, select: str | None) -> tuple[Recordin
 
 
 def resolve_columns(options: TableOptions) -> Columns:
-    """The preset's columns, with the options in their place and more to drop."""
+    """The preset's columns, with those of the options instead, and more to drop."""
     given = {name: getattr(options, name) for name in COLUMNS if getattr(options, name)}
     if options.preset is not None:
         known = replace(preset(options.preset), **given)
@@ -105,7 +105,7 @@ def read_names(path: Path) -> list[str]:
         raise LabError(
             f"cannot read the features from {path}: give a text file with one name per line, or the word all"
         ) from error
-    twice = [name for place, name in enumerate(names) if name in names[:place]]
+    twice = [name for index, name in enumerate(names) if name in names[:index]]
     if twice or not names:
         raise LabError(f"{path} names {twice[0]!r} twice" if twice else f"{path} names no feature")
     return names

@@ -44,8 +44,8 @@ def sections(results: Results) -> list[Section]:
         lines = (*clinical_commands(row.spec for row in rows), "chebact report clinical")
         blocks.append(Fold("How to run it again", (Words(("Finished parts are skipped.",)), Commands(lines))))
     lead = (
-        "Two classes of voice recordings, tested on people whom no network has met: every seed splits the people anew "
-        "into folds. Networks of two widths with ReLU, tanh and CL-extrapolate, beside common classifiers."
+        "Two classes of voice recordings, tested on people whom no network has met: every seed splits the people "
+        "into other folds. Networks of two widths with ReLU, tanh and CL-extrapolate, beside common classifiers."
     )
     found = [each for table in tables if (each := find_difference(table)) is not None]
     return [

@@ -184,7 +184,7 @@ def features_of(header: Sequence[str], columns: Columns) -> tuple[list[str], lis
     if columns.features:
         return [each for each in columns.features if each not in columns.drop], []
     free = [each for each in header if each not in (columns.subject, columns.label, *columns.drop)]
-    unnamed = [str(place) for place, each in enumerate(header, 1) if each in free and UNNAMED.fullmatch(each)]
+    unnamed = [str(index) for index, each in enumerate(header, 1) if each in free and UNNAMED.fullmatch(each)]
     note = [f"{count_words(len(unnamed), 'column')} without a name: number {', '.join(unnamed)}"] if unnamed else []
     return [each for each in free if not UNNAMED.fullmatch(each)], note
 
@@ -239,11 +239,11 @@ def split_by_label(
     path: Path, header: Sequence[str], rows: Sequence[Row], columns: Columns
 ) -> tuple[list[Row], list[int], list[str]]:
     """The rows of either class, their labels, and in words how many are of neither."""
-    place, negative = header.index(columns.label), columns.negative
+    index, negative = header.index(columns.label), columns.negative
     if columns.positive in (negative or ()):
         raise DataError(f"{path}: the label {columns.positive!r} cannot be both positive and negative")
     known = (columns.positive, *(negative or ()))
-    found = [label_of(path, number, columns.label, cells[place], known) for number, cells in rows]
+    found = [label_of(path, number, columns.label, cells[index], known) for number, cells in rows]
     others = sorted({each for each in found if each is not None} - {columns.positive})
     if negative is None and len(others) != 1:
         raise DataError(
@@ -261,12 +261,12 @@ def split_by_label(
 
 
 def subjects_of(path: Path, header: Sequence[str], rows: Sequence[Row], columns: Columns) -> list[str]:
-    place = header.index(columns.subject)
+    index = header.index(columns.subject)
     for number, cells in rows:
-        if is_missing(cells[place]):
-            said = f" ({cells[place].strip()!r})" if cells[place].strip() else ""
+        if is_missing(cells[index]):
+            said = f" ({cells[index].strip()!r})" if cells[index].strip() else ""
             raise DataError(f"{path}, row {number}, column {columns.subject!r}: the subject is missing{said}")
-    return [cells[place].strip() for _, cells in rows]
+    return [cells[index].strip() for _, cells in rows]
 
 
 def settle_two_labels(
@@ -288,7 +288,7 @@ def settle_two_labels(
             f"{path}: subject {subject!r} has one label in row {row} and the other in row {number}{more}; "
             "choose `two_labels` keep or drop"
         )
-    kept = [place for place, subject in enumerate(subjects) if subject not in mixed]
+    kept = [index for index, subject in enumerate(subjects) if subject not in mixed]
     note = f"{count_words(len(mixed), 'subject')} with both labels"
     return [rows[i] for i in kept], [labels[i] for i in kept], [subjects[i] for i in kept], [note]
 
@@ -300,8 +300,8 @@ def numbers_of(
     full: dict[str, list[float]] = {}
     missing = []
     for name in names:
-        place = header.index(name)
-        column = [number_of(path, number, name, cells[place]) for number, cells in rows]
+        index = header.index(name)
+        column = [number_of(path, number, name, cells[index]) for number, cells in rows]
         if any(value is None for value in column):
             missing.append(name)
         else:

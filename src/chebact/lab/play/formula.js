@@ -31,7 +31,7 @@ chebact.formula = (() => {
     }
   }
 
-  function tokens(text) {
+  function tokenize(text) {
     const found = [], pattern = /\s*(?:(\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?)|([A-Za-z_]\w*)|(\*\*|[-+*\/^(),|]))/y;
     const trimmed = text.replaceAll("−", "-").replaceAll("·", "*").replaceAll("×", "*").replaceAll("π", "pi").trim();
     if (!trimmed) throw new FormulaError("a formula in x is wanted, as in x^2 or tanh(2 x)");
@@ -48,7 +48,7 @@ chebact.formula = (() => {
 
   /** A function of (x as a series, sweep) from the text; a FormulaError says what was not understood. */
   function parse(text) {
-    const list = tokens(text);
+    const list = tokenize(text);
     let index = 0, depth = 0, bars = 0;
     const next = () => list[index];
     const is = (sign) => index < list.length && list[index].kind === "sign" && list[index].text === sign;
@@ -59,19 +59,19 @@ chebact.formula = (() => {
       if (!take(sign)) throw new FormulaError(`“${sign}” is wanted before ${said()}`);
     }
 
-    function nested(read) {
+    function parseNested(read) {
       if (++depth > DEEPEST) throw new FormulaError("too many brackets inside each other");
       const result = read();
       depth--;
       return result;
     }
 
-    function sum() {
-      let left = product();
+    function parseSum() {
+      let left = parseProduct();
       for (;;) {
         const a = left;
-        if (take("+")) { const b = product(); left = (x, s) => jets.add(a(x, s), b(x, s)); }
-        else if (take("-")) { const b = product(); left = (x, s) => jets.subtract(a(x, s), b(x, s)); }
+        if (take("+")) { const b = parseProduct(); left = (x, s) => jets.add(a(x, s), b(x, s)); }
+        else if (take("-")) { const b = parseProduct(); left = (x, s) => jets.subtract(a(x, s), b(x, s)); }
         else return left;
       }
     }
@@ -81,28 +81,28 @@ chebact.formula = (() => {
       return token && (token.kind !== "sign" || token.text === "(" || (token.text === "|" && bars === 0));
     }
 
-    function product() {
-      let left = signed();
+    function parseProduct() {
+      let left = parseSigned();
       for (;;) {
         const a = left;
-        if (take("/")) { const b = signed(); left = (x, s) => jets.divide(a(x, s), b(x, s)); }
-        else if (take("*")) { const b = signed(); left = (x, s) => jets.multiply(a(x, s), b(x, s)); }
-        else if (startsFactor()) { const b = powers(); left = (x, s) => jets.multiply(a(x, s), b(x, s)); }
+        if (take("/")) { const b = parseSigned(); left = (x, s) => jets.divide(a(x, s), b(x, s)); }
+        else if (take("*")) { const b = parseSigned(); left = (x, s) => jets.multiply(a(x, s), b(x, s)); }
+        else if (startsFactor()) { const b = parsePower(); left = (x, s) => jets.multiply(a(x, s), b(x, s)); }
         else return left;
       }
     }
 
-    function signed() {
-      return nested(() => {
-        if (take("-")) { const a = signed(); return (x, s) => jets.scale(a(x, s), -1); }
-        return take("+") ? signed() : powers();
+    function parseSigned() {
+      return parseNested(() => {
+        if (take("-")) { const a = parseSigned(); return (x, s) => jets.scale(a(x, s), -1); }
+        return take("+") ? parseSigned() : parsePower();
       });
     }
 
-    function powers() {
-      const base = atom();
+    function parsePower() {
+      const base = parseAtom();
       if (!take("^")) return base;
-      const exponent = signed();
+      const exponent = parseSigned();
       return (x, s) => {
         const b = exponent(x, s);
         const fixed = b.slice(1).every((entry) => entry === 0);
@@ -110,32 +110,32 @@ chebact.formula = (() => {
       };
     }
 
-    function atom() {
+    function parseAtom() {
       const token = next();
       if (token && token.kind === "number") {
         index++;
         return (x) => jets.constant(token.value, x.length - 1);
       }
-      if (token && token.kind === "name") { index++; return name(token.text); }
-      if (take("(")) return bracketed(")");
+      if (token && token.kind === "name") { index++; return parseName(token.text); }
+      if (take("(")) return parseBracketed(")");
       if (take("|")) {
-        const inside = nested(() => { bars++; const read = sum(); bars--; return read; });
+        const inside = parseNested(() => { bars++; const read = parseSum(); bars--; return read; });
         demand("|");
         return magnitude(inside);
       }
       throw new FormulaError(`a number, x or a function is wanted before ${said()}`);
     }
 
-    function bracketed(end) {
+    function parseBracketed(end) {
       const outer = bars;
       bars = 0;
-      const inside = nested(sum);
+      const inside = parseNested(parseSum);
       bars = outer;
       demand(end);
       return inside;
     }
 
-    function name(word) {
+    function parseName(word) {
       if (word === "x") return (x) => x;
       if (Object.hasOwn(CONSTANTS, word)) return (x) => jets.constant(CONSTANTS[word], x.length - 1);
       const own = Object.hasOwn(SAME, word) ? SAME[word] : word;
@@ -145,16 +145,16 @@ chebact.formula = (() => {
       }
       demand("(");
       if (own !== "max" && own !== "min") {
-        const inside = bracketed(")");
-        return index ? (x, s) => jets.chebyshev(inside(x, s), Number(index[1])) : applied(own, inside);
+        const inside = parseBracketed(")");
+        return index ? (x, s) => jets.chebyshev(inside(x, s), Number(index[1])) : applyFunction(own, inside);
       }
-      const first = bracketed(","), second = bracketed(")");
+      const first = parseBracketed(","), second = parseBracketed(")");
       const difference = magnitude((x, s) => jets.subtract(first(x, s), second(x, s)));
       const side = own === "max" ? 0.5 : -0.5;
       return (x, s) => jets.add(jets.scale(jets.add(first(x, s), second(x, s)), 0.5), jets.scale(difference(x, s), side));
     }
 
-    const read = sum();
+    const read = parseSum();
     if (index < list.length) throw new FormulaError(`${said()} is not wanted there`);
     return read;
   }
@@ -164,7 +164,7 @@ chebact.formula = (() => {
     return (x, s) => { const a = inside(x, s); return jets.scale(a, s.pass(place, a, x[0])); };
   }
 
-  function applied(name, inside) {
+  function applyFunction(name, inside) {
     if (SMOOTH.includes(name)) return (x, s) => jets[name](inside(x, s));
     if (name === "abs") return magnitude(inside);
     if (Object.hasOwn(WRITTEN, name)) {

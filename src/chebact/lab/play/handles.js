@@ -123,7 +123,7 @@ chebact.Handles = (() => {
       const { bottom } = this.plot.boxes.main, unit = this.plot.unitsPerPixel();
       const height = this.plot.ranges.main.low + (bottom - (y + this.drag.shift)) * unit;
       this.drag.moved = true;
-      this.change(this.drag.index, rounded(height, 10 ** Math.floor(Math.log10(unit))), "drag");
+      this.change(this.drag.index, roundToStep(height, 10 ** Math.floor(Math.log10(unit))), "drag");
     }
 
     release() {
@@ -144,12 +144,12 @@ chebact.Handles = (() => {
       }[event.key];
       if (wanted === undefined || event.ctrlKey || event.metaKey || event.altKey) return;
       event.preventDefault();
-      this.change(index, rounded(wanted, step / 10), "key");
+      this.change(index, roundToStep(wanted, step / 10), "key");
     }
   };
 
   /** The multiple of a power of ten, without the noise of binary fractions. */
-  function rounded(height, step) {
+  function roundToStep(height, step) {
     const digits = Math.max(0, -Math.round(Math.log10(step)));
     const near = digits <= 20 ? Number((Math.round(height / step) * step).toFixed(digits)) : height;
     return near === 0 ? 0 : near;

@@ -38,27 +38,27 @@ chebact.jets = (() => {
     return u;
   }
 
-  const known = (series) => (k) => series[k];
+  const fromSeries = (series) => (k) => series[k];
   const square = (u, k) => {
     let sum = 0;
     for (let i = 0; i <= k; i++) sum += u[i] * u[k - i];
     return sum;
   };
-  const shifted = (a, number) => a.map((entry, k) => (k ? entry : entry + number));
+  const addNumber = (a, number) => a.map((entry, k) => (k ? entry : entry + number));
 
   const exp = (a) => integrate(Math.exp(a[0]), a, (k, u) => u[k]);
-  const log = (a) => integrate(Math.log(a[0]), a, known(divide(constant(1, a.length - 1), a)));
+  const log = (a) => integrate(Math.log(a[0]), a, fromSeries(divide(constant(1, a.length - 1), a)));
   const tanh = (a) => integrate(Math.tanh(a[0]), a, (k, u) => (k ? 0 : 1) - square(u, k));
-  const atan = (a) => integrate(Math.atan(a[0]), a, known(divide(constant(1, a.length - 1), shifted(multiply(a, a), 1))));
+  const atan = (a) => integrate(Math.atan(a[0]), a, fromSeries(divide(constant(1, a.length - 1), addNumber(multiply(a, a), 1))));
   const sigmoid = (a) => {
     const value = a[0] < 0 ? Math.exp(a[0]) / (1 + Math.exp(a[0])) : 1 / (1 + Math.exp(-a[0]));
     return integrate(value, a, (k, u) => u[k] - square(u, k));
   };
   const softplus = (a) => {
     const value = Math.max(a[0], 0) + Math.log1p(Math.exp(-Math.abs(a[0])));
-    return integrate(value, a, known(sigmoid(a)));
+    return integrate(value, a, fromSeries(sigmoid(a)));
   };
-  const erf = (a) => integrate(errorFunction(a[0]), a, known(scale(exp(scale(multiply(a, a), -1)), 2 / ROOT_PI)));
+  const erf = (a) => integrate(errorFunction(a[0]), a, fromSeries(scale(exp(scale(multiply(a, a), -1)), 2 / ROOT_PI)));
 
   function sineAndCosine(a) {
     const sine = [Math.sin(a[0])], cosine = [Math.cos(a[0])];

@@ -1,7 +1,7 @@
 "use strict";
 // The learned activations that came with the page, from a record or a saved model.
 chebact.Learned = (() => {
-  const { first } = chebact.state;
+  const { initialState } = chebact.state;
   const $ = (id) => document.getElementById(id);
 
   return class Learned {
@@ -20,7 +20,7 @@ chebact.Learned = (() => {
     }
 
     /** The state that shows one channel, whatever was there before but for the width and the panels. */
-    state(set, replica = 0, channel = 0, before = first()) {
+    state(set, replica = 0, channel = 0, before = initialState()) {
       const { degree, tails, regressionNodes, interval, rows, channels } = this.sets[set];
       return {
         ...before, degree, tails: tails ?? "extrapolate", regressionNodes: regressionNodes ?? 2,

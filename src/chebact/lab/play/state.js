@@ -1,21 +1,21 @@
 "use strict";
-// What is on the page: degree, tails, k, interval, heights and the function they started from; its past, its address, its Python.
+// The state of the page: degree, tails, k, interval, heights and the function they started from; its history, address and Python.
 chebact.state = (() => {
   const { TAILS, basis } = chebact.maths;
   const MOST = { offered: 30, read: 100 };
   const SHOWN = ["derivative", "basis", "target"];
   const KEPT = 200;
 
-  const first = () => ({
+  const initialState = () => ({
     degree: 3, tails: "extrapolate", regressionNodes: 2, interval: [-1, 1], target: "gelu(x)", values: [], moved: false,
     view: 2.4, shown: [...SHOWN], origin: null,
   });
 
   const basisOf = (state) => basis(state);
-  const same = (one, other) => JSON.stringify(one) === JSON.stringify(other);
+  const isEqual = (one, other) => JSON.stringify(one) === JSON.stringify(other);
 
   /** The heights of the function at the nodes; a FormulaError where it is not finite. */
-  function heights(state) {
+  function targetHeights(state) {
     const target = chebact.formula.compile(state.target);
     return basisOf(state).nodes.map((x) => {
       const height = target.at(x);
@@ -26,22 +26,22 @@ chebact.state = (() => {
     });
   }
 
-  const started = (state) => ({ ...state, values: heights(state), moved: false, origin: null });
+  const startFromTarget = (state) => ({ ...state, values: targetHeights(state), moved: false, origin: null });
 
   /** The same shape with other choices: heights come from the function while they are its own, else from the curve. */
-  function changed(state, choices) {
+  function withChoices(state, choices) {
     const next = { ...state, ...choices };
     next.regressionNodes = Math.max(2, Math.min(next.regressionNodes, next.degree + 1));
-    const placed = next.degree !== state.degree || !same(next.interval, state.interval);
-    if (next.target !== state.target) return started(next);
+    const placed = next.degree !== state.degree || !isEqual(next.interval, state.interval);
+    if (next.target !== state.target) return startFromTarget(next);
     if (!placed) return next;
-    if (!state.moved && next.target) return started(next);
+    if (!state.moved && next.target) return startFromTarget(next);
     const before = basisOf(state);
-    if (same(next.interval, state.interval)) next.values = basisOf(next).nodes.map((x) => before.value(state.values, x));
+    if (isEqual(next.interval, state.interval)) next.values = basisOf(next).nodes.map((x) => before.value(state.values, x));
     return { ...next, moved: true }; // on another interval the heights move along with their nodes
   }
 
-  const moved = (state, index, height) => ({ ...state, values: state.values.with(index, height), moved: true });
+  const withHeight = (state, index, height) => ({ ...state, values: state.values.with(index, height), moved: true });
 
   class History {
     constructor(state) {
@@ -56,7 +56,7 @@ chebact.state = (() => {
 
     /** Add a state; steps with the same tag (a run of arrow keys on one node) are one step back. */
     push(state, tag = null) {
-      if (same(state, this.state)) return;
+      if (isEqual(state, this.state)) return;
       const joined = tag !== null && tag === this.tag && this.canUndo;
       this.past = [...this.past.slice(0, this.index + (joined ? 0 : 1)), state].slice(-KEPT);
       this.index = this.past.length - 1;
@@ -72,19 +72,19 @@ chebact.state = (() => {
     parts.set("n", state.degree);
     parts.set("tails", state.tails);
     if (TAILS[state.tails].usesNodes) parts.set("k", state.regressionNodes);
-    if (!same(state.interval, [-1, 1])) parts.set("on", state.interval.join());
+    if (!isEqual(state.interval, [-1, 1])) parts.set("on", state.interval.join());
     if (state.target) parts.set("f", state.target);
     if (state.moved) parts.set("y", state.values.join());
-    if (state.view !== first().view) parts.set("view", state.view);
-    if (!same(state.shown, SHOWN)) parts.set("show", state.shown.join());
+    if (state.view !== initialState().view) parts.set("view", state.view);
+    if (!isEqual(state.shown, SHOWN)) parts.set("show", state.shown.join());
     return parts.toString();
   }
 
-  const whole = (text, least, most) => {
+  const parseInteger = (text, least, most) => {
     const number = Number(text);
     return text !== null && Number.isInteger(number) && number >= least && number <= most ? number : null;
   };
-  const numbers = (text) => {
+  const parseNumbers = (text) => {
     const list = text.split(",").map((part) => (part.trim() ? Number(part) : NaN));
     return list.every(Number.isFinite) ? list : null;
   };
@@ -93,25 +93,25 @@ chebact.state = (() => {
 
   /** The state that an address names, or null where it names none that can be shown. */
   function fromHash(hash) {
-    const parts = new URLSearchParams(hash.replace(/^#/, "")), state = first();
+    const parts = new URLSearchParams(hash.replace(/^#/, "")), state = initialState();
     const asked = (name, fallback, read) => (parts.has(name) ? read(parts.get(name)) : fallback);
-    state.degree = asked("n", state.degree, (text) => whole(text, 1, MOST.read));
+    state.degree = asked("n", state.degree, (text) => parseInteger(text, 1, MOST.read));
     if (state.degree === null) return null;
     state.tails = asked("tails", state.tails, (text) => (Object.hasOwn(TAILS, text) ? text : null));
-    state.regressionNodes = asked("k", 2, (text) => whole(text, 2, state.degree + 1));
-    state.interval = asked("on", state.interval, numbers);
+    state.regressionNodes = asked("k", 2, (text) => parseInteger(text, 2, state.degree + 1));
+    state.interval = asked("on", state.interval, parseNumbers);
     state.view = asked("view", state.view, (text) => (Number(text) >= 1 && Number(text) <= 10 ? Number(text) : null));
     state.shown = asked("show", state.shown, (text) => SHOWN.filter((name) => text.split(",").includes(name)));
     if ([state.tails, state.regressionNodes, state.view].includes(null) || !isInterval(state.interval)) return null;
     state.target = parts.get("f") ?? (parts.has("y") ? "" : state.target);
     try {
-      if (state.target) Object.assign(state, started(state));
+      if (state.target) Object.assign(state, startFromTarget(state));
     } catch (error) {
       if (error instanceof chebact.formula.FormulaError) return null;
       throw error;
     }
     if (!parts.has("y")) return state;
-    const values = numbers(parts.get("y"));
+    const values = parseNumbers(parts.get("y"));
     return values && values.length === state.degree + 1 ? { ...state, values, moved: true } : null;
   }
 
@@ -120,7 +120,7 @@ chebact.state = (() => {
     const single = state.values.every((height) => Math.fround(height) === height);
     const choices = ["groups=1", `degree=${state.degree}`, `tails="${state.tails}"`];
     if (TAILS[state.tails].usesNodes) choices.push(`regression_nodes=${state.regressionNodes}`);
-    if (!same(state.interval, [-1, 1])) choices.push(`interval=(${state.interval.map(chebact.text.python).join(", ")})`);
+    if (!isEqual(state.interval, [-1, 1])) choices.push(`interval=(${state.interval.map(chebact.text.python).join(", ")})`);
     choices.push("init=heights");
     if (!single) choices.push("dtype=torch.float64");
     return [
@@ -130,5 +130,5 @@ chebact.state = (() => {
     ].join("\n");
   }
 
-  return { MOST, SHOWN, History, basisOf, changed, first, fromHash, heights, isInterval, moved, same, started, toHash, toPython };
+  return { MOST, SHOWN, History, basisOf, fromHash, initialState, isEqual, isInterval, startFromTarget, toHash, toPython, withChoices, withHeight };
 })();

@@ -32,7 +32,7 @@ def run(
     results: Records = Path("results/synthetic"),
     machine: Annotated[Workers, Flat] = MACHINE,
 ) -> None:
-    """Train what is missing in the results folder. Stop it at any moment; the same command goes on from there."""
+    """Train what is missing in the results folder. Stop it at any moment; the same command continues from there."""
     train(NAME, run_synthetic(request, results, **machine.arguments(results)), results, describe_records)
 
 

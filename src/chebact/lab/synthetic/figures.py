@@ -83,12 +83,12 @@ def interval_panel(records: Sequence[SyntheticRecord], dataset: str, noise: floa
     with canvas(*INTERVAL_SIZE, margins=(98, 50, 32, 26)) as axes:
         axes.set_xscale("log")
         limit_log(axes, [value for model in models for value in axis_values(rows[model])])
-        for place, model in enumerate(models):
+        for position, model in enumerate(models):
             values, published = finite_errors(rows[model]), paper_interval(rows[model])
             ours = summarize(values)
             own = None if ours.mean is None else (ours.mean, ours.std or 0.0)
-            draw_interval(axes, place, values, own, published, look_of(model)[0])
-            label_nan(axes, rows[model], place)
+            draw_interval(axes, position, values, own, published, look_of(model)[0])
+            label_nan(axes, rows[model], position)
         name_rows(axes, [ARCHITECTURES[model].title for model in models])
         axes.set_title(DATASETS[dataset].title)
         axes.set_xlabel("RMSE on test points without noise")
@@ -120,14 +120,14 @@ def axis_values(record: SyntheticRecord) -> list[float]:
     return finite_errors(record) + ([] if theirs is None else [theirs[0], sum(theirs)])
 
 
-def label_nan(axes: Axes, record: SyntheticRecord, place: int) -> None:
+def label_nan(axes: Axes, record: SyntheticRecord, position: int) -> None:
     """How many seeds turned NaN, ours above the published, where there are any."""
     ours, theirs = summarize(record.results.rmse), paper_cell(record)
     words = [(f"{ours.nan}/{ours.seeds} NaN", look_of(record.spec.model)[0], -0.16)] if ours.nan else []
     words += [(f"{theirs.nan}/{SEEDS} NaN", "ink", 0.22)] if theirs is not None and theirs.nan else []
     for text, colour, shift in words:
         axes.text(
-            1.02, place + shift, text, transform=axes.get_yaxis_transform(), va="center",
+            1.02, position + shift, text, transform=axes.get_yaxis_transform(), va="center",
             fontsize=8, color=LIGHT[colour],
         )  # fmt: skip
 

@@ -68,8 +68,8 @@ def rows_of(records: Iterable[SyntheticRecord]) -> list[Row]:
     are of one cell, as in a folder that contains two runs.
     """
     rows = [row_of(record) for record in records]
-    places = Counter((row.model, row.dataset, row.noise, row.recipes) for row in rows)
-    for (model, dataset, noise, recipes), count in places.items():
+    cells = Counter((row.model, row.dataset, row.noise, row.recipes) for row in rows)
+    for (model, dataset, noise, recipes), count in cells.items():
         if count > 1:
             cell = f"{model} on {dataset} at noise {noise:g}, {recipes} recipes"
             raise LabError(f"{count} records are of one cell, {cell}: name the folder of one run with --results")

@@ -20,7 +20,7 @@ DIGITS = 5
 
 
 def layers(network: nn.Module) -> dict[str, ChebyshevLagrange]:
-    """The learned activations by their place in the network."""
+    """The learned activations by their name in the network."""
     return {name: part for name, part in network.named_modules() if isinstance(part, ChebyshevLagrange)}
 
 
@@ -74,9 +74,9 @@ def shapes_of(
 
 def histogram(x: Tensor, interval: tuple[float, float]) -> dict[str, Any]:
     """The inputs x (points,) of one channel in numbers."""
-    places = x.double().numpy()
-    counts, edges = numpy.histogram(places, bins=BINS)
-    outside = float(numpy.mean((places < interval[0]) | (places > interval[1])))
+    inputs = x.double().numpy()
+    counts, edges = numpy.histogram(inputs, bins=BINS)
+    outside = float(numpy.mean((inputs < interval[0]) | (inputs > interval[1])))
     return {
         "low": round_value(edges[0]),
         "high": round_value(edges[-1]),

@@ -24,7 +24,7 @@ def run(
     results: Records = Path("results/tables"),
     machine: Annotated[Workers, Flat] = MACHINE,
 ) -> None:
-    """Fit what is missing in the results folder. Stop it at any moment; the same command goes on from there."""
+    """Fit what is missing in the results folder. Stop it at any moment; the same command continues from there."""
     train(NAME, run_tables(request, results, **machine.arguments(results)), results, describe_records)
 
 

@@ -1,0 +1,141 @@
+"""A residual network on scikit-learn's digits: train with ReLU, operate, train the heights alone, compare.
+
+    python examples/residual_digits.py [--epochs 6] [--seeds 3] [--picture residual_digits.png]
+
+Four ways with the same number of epochs: ReLU throughout; ReLU, then surgery, then the heights alone; ReLU, then
+surgery, then everything; learned activations that start as ReLU from the beginning.
+"""
+
+import argparse
+import copy
+
+import numpy
+import torch
+from sklearn.datasets import load_digits
+from torch import nn
+from torch.nn import functional as F
+
+import chebact
+
+
+class Block(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.conv1, self.bn1 = nn.Conv2d(width, width, 3, padding=1, bias=False), nn.BatchNorm2d(width)
+        self.conv2, self.bn2 = nn.Conv2d(width, width, 3, padding=1, bias=False), nn.BatchNorm2d(width)
+
+    def forward(self, x):
+        return F.relu(x + self.bn2(self.conv2(F.relu(self.bn1(self.conv1(x))))))
+
+
+class ResidualNet(nn.Module):
+    """Two blocks on 8x8 pictures, with F.relu as people write it."""
+
+    def __init__(self, width=16):
+        super().__init__()
+        self.conv, self.bn = nn.Conv2d(1, width, 3, padding=1, bias=False), nn.BatchNorm2d(width)
+        self.block1, self.block2 = Block(width), Block(width)
+        self.fc = nn.Linear(width, 10)
+
+    def forward(self, x):
+        x = F.max_pool2d(self.block1(F.relu(self.bn(self.conv(x)))), 2)
+        return self.fc(self.block2(x).mean((2, 3)))
+
+
+def read_digits(points=None):
+    digits = load_digits()
+    x = torch.tensor(digits.images / 8 - 1, dtype=torch.float32).unsqueeze(1)
+    order = torch.randperm(len(x), generator=torch.Generator().manual_seed(0))[:points]
+    x, y = x[order], torch.tensor(digits.target)[order]
+    cut = len(x) * 2 // 3
+    return (x[:cut], y[:cut]), (x[cut:], y[cut:])
+
+
+def train_(model, parameters, data, epochs, seed, lr=0.01):
+    optimizer = torch.optim.Adam(parameters, lr=lr)
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, epochs)
+    draws, (x, y) = torch.Generator().manual_seed(seed), data
+    model.train()
+    for _ in range(epochs):
+        for rows in torch.randperm(len(x), generator=draws).split(64):
+            optimizer.zero_grad()
+            F.cross_entropy(model(x[rows]), y[rows]).backward()
+            optimizer.step()
+        schedule.step()
+    return model
+
+
+@torch.no_grad()
+def accuracy(model, data):
+    return 100 * (model.eval()(data[0]).argmax(1) == data[1]).float().mean().item()
+
+
+def heights_of(model):
+    return [p for part in model.modules() if isinstance(part, chebact.ChebyshevLagrange) for p in part.parameters()]
+
+
+def run(seed, epochs, points=None):
+    """The test accuracies of one seed, in percent, and the operated model."""
+    data, test = read_digits(points)
+    torch.manual_seed(seed)
+    start, example = ResidualNet(), data[0][:256]
+    scores = {}
+    relu = copy.deepcopy(start)
+    train_(relu, relu.parameters(), data, epochs, seed)
+    scores["ReLU"] = accuracy(relu, test)
+    replacement = chebact.replace_activations(relu, example, interval="fit", copy=True)
+    scores["after surgery"] = accuracy(replacement.model, test)
+    alone = copy.deepcopy(replacement.model)
+    train_(alone, heights_of(alone), data, epochs, seed + 1)
+    scores["then heights alone"] = accuracy(alone, test)
+    everything = copy.deepcopy(replacement.model)
+    train_(everything, everything.parameters(), data, epochs, seed + 1, lr=0.003)
+    scores["then everything"] = accuracy(everything, test)
+    longer = copy.deepcopy(relu)
+    train_(longer, longer.parameters(), data, epochs, seed + 1, lr=0.003)
+    scores["ReLU, as long"] = accuracy(longer, test)
+    fresh = chebact.replace_activations(start, example, copy=True).model
+    train_(fresh, fresh.parameters(), data, 2 * epochs, seed)
+    scores["CL from the start"] = accuracy(fresh, test)
+    return scores, alone, replacement.report
+
+
+def draw_picture(scores, model, data, path):
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9, 3.4), layout="constrained")
+    left, right = figure.subplots(1, 2, width_ratios=(1.2, 1))
+    for place, values in enumerate(scores.values()):
+        left.plot(values, [place] * len(values), "o", color="tab:blue", alpha=0.6)
+        left.plot(numpy.mean(values), place, "|", color="black", markersize=14)
+    left.set_yticks(range(len(scores)), scores)
+    left.invert_yaxis()
+    left.set_xlabel("test accuracy, %; a point per seed, a bar for the mean")
+    left.grid(alpha=0.3, axis="x")
+    activation = model.block2.relu
+    with chebact.record_inputs(model) as inputs:
+        model(data[0][0])
+    chebact.plot_activation(activation, [0, 1, 2, 3], inputs["block2.relu"], right)
+    right.set_title("block2.relu, heights trained alone")
+    figure.savefig(path, dpi=110)
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--epochs", type=int, default=6)
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--points", type=int, help="fewer pictures, for a quick look")
+    parser.add_argument("--picture")
+    given = parser.parse_args(arguments)
+    runs = [run(seed, given.epochs, given.points) for seed in range(given.seeds)]
+    print(runs[0][2])
+    scores = {name: [scores[name] for scores, _, _ in runs] for name in runs[0][0]}
+    for name, values in scores.items():
+        print(f"{name}: {numpy.mean(values):.2f} % (from {min(values):.2f} to {max(values):.2f})")
+    if given.picture:
+        draw_picture(scores, runs[0][1], read_digits(given.points), given.picture)
+    return scores
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,68 @@
+"""The examples run, in a small form, and give the numbers and the picture that they promise."""
+
+import importlib.util
+import math
+from pathlib import Path
+
+import pytest
+import torch
+
+FOLDER = Path(__file__).resolve().parents[2] / "examples"
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    """Networks this small are slower with two threads where others compute too."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+def load(name):
+    spec = importlib.util.spec_from_file_location(f"example_{name}", FOLDER / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_gpt_trains_both_ways_on_python_s_own_help(tmp_path):
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+    curves = load("gpt").main(["--steps", "6", "--picture", str(tmp_path / "gpt.png")])
+    assert len(curves) == 2
+    for curve in curves.values():
+        assert curve[-1][0] == 6
+        assert curve[-1][2] < curve[0][2] < 6
+    assert (tmp_path / "gpt.png").stat().st_size > 10_000
+
+
+def test_the_residual_network_is_operated_on_and_its_heights_are_trained(tmp_path):
+    pytest.importorskip("sklearn", reason="scikit-learn is not installed")
+    small = ["--epochs", "1", "--seeds", "1", "--points", "200"]
+    scores = load("residual_digits").main([*small, "--picture", str(tmp_path / "digits.png")])
+    assert len(scores) == 6
+    assert all(0 <= value <= 100 for values in scores.values() for value in values)
+    assert (tmp_path / "digits.png").stat().st_size > 10_000
+
+
+def test_both_equations_are_solved_with_every_activation(tmp_path):
+    small = ["--adam", "3", "--lbfgs", "2", "--points", "40"]
+    results = load("pde").main([*small, "--picture", str(tmp_path / "pde.png")])
+    assert set(results) == {"Poisson", "Burgers"}
+    assert all(math.isfinite(row["error"]) for found in results.values() for row in found.values())
+    assert (tmp_path / "pde.png").stat().st_size > 10_000
+
+
+def test_the_exact_solution_of_burgers_solves_burgers_by_finite_differences():
+    problem, step = load("pde").Burgers(), 1e-3
+    x, t = torch.linspace(-0.7, -0.2, 6, dtype=torch.float64), torch.full((6,), 0.4, dtype=torch.float64)
+    u, right, left = (problem.exact(x + shift, t) for shift in (0, step, -step))
+    later, earlier = (problem.exact(x, t + shift) for shift in (step, -step))
+    slope, bend = (right - left) / (2 * step), (right - 2 * u + left) / step**2
+    residual = (later - earlier) / (2 * step) + u * slope - load("pde").NU * bend
+    assert residual.abs().max() < 1e-3
+
+
+def test_every_example_has_its_picture():
+    for path in FOLDER.glob("*.py"):
+        assert path.with_suffix(".png").stat().st_size > 10_000
