@@ -67,7 +67,7 @@ def read_program(network: nn.Module) -> Program:
     reader = _Reader(network)
     if reader.sizes[0] == 0:
         raise ValueError(
-            f"network must begin with a linear layer, which tells the number of its inputs, got {type(network).__name__}"
+            f"network must begin with a linear layer, which tells its inputs, got {type(network).__name__}"
         )
     return Program(reader.sizes[0], tuple(reader.steps))
 
