@@ -12,9 +12,8 @@ import tempfile
 from pathlib import Path
 
 from chebact import ChebyshevLagrange
-from chebact.lab.images.ddp import ALONE
 from chebact.lab.images.files import DataError
-from chebact.lab.images.run import training_of
+from chebact.lab.images.run import ImageRun
 from chebact.lab.images.sets import load_images
 from chebact.lab.images.spec import ImageSpec
 
@@ -36,7 +35,7 @@ def main() -> None:
     except DataError as error:
         parser.error(str(error))
     with tempfile.TemporaryDirectory() as folder:
-        training = training_of(spec, given.seed, train, test, Path(folder), "cpu", ALONE)
+        training = ImageRun(spec, Path(folder)).make_training(given.seed, train, test)
         if given.start == "relu-heights":
             for module in training.network.modules():
                 if isinstance(module, ChebyshevLagrange):

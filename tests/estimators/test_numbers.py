@@ -122,15 +122,17 @@ def test_a_warm_start_goes_on_where_the_fit_ended():
     before = model.loss_curve_
     assert model.fit(X, Y).loss_curve_[-1] < before[-1]
     assert model.loss_curve_[0] < before[0]
+    with pytest.raises(ValueError, match="warm_start must find the columns and n_replicas of the fit before"):
+        model.fit(X[:, :2], Y)
     with pytest.raises(ValueError, match="warm_start must find the width"):
-        model.set_params(width=5).fit(X, Y)
+        model.set_params(blocks=2).fit(X, Y)
 
 
 def test_early_stopping_ends_before_a_network_learns_noise_by_heart():
     noise = numpy.random.default_rng(2).normal(size=150)
-    options = {**SMALL, "epochs": 300, "weight_decay": 0.0}
+    options = {**SMALL, "epochs": 120, "weight_decay": 0.0}
     stopped = CLRegressor(**options, early_stopping=True).fit(X, noise)
-    assert stopped.n_iter_ < 300
+    assert stopped.n_iter_ < 120
     assert stopped.score(X, noise) < CLRegressor(**options).fit(X, noise).score(X, noise)
 
 

@@ -8,43 +8,42 @@ import pytest
 
 from chebact.lab import LabError
 from chebact.lab.cli import app, run_command
+from chebact.lab.experiments import EXPERIMENTS
 from chebact.lab.output import check_file, check_folder, make_folder, save
 
 ROOT = Path(__file__).resolve().parents[2]
-FILES = {
-    ("report", "synthetic"): ["--markdown", "--text", "--csv", "--json"],
-    ("report", "clinical"): ["--markdown", "--text", "--csv", "--json"],
-    ("report", "images"): ["--markdown", "--text", "--csv", "--json", "--curves"],
+TABLES = ["--markdown", "--text", "--csv", "--json"]
+FILES = {("report", name): TABLES for name in EXPERIMENTS} | {
+    ("report", "images"): [*TABLES, "--curves"],
     ("reproduce",): ["--json"],
     ("bench", "ops"): ["--json"],
-    ("bench", "page"): ["--markdown", "--text", "--csv", "--json", "--plot"],
+    ("bench", "page"): [*TABLES, "--plot"],
+    ("predict",): ["--output"],
     ("play",): ["--output"],
 }
-FOLDERS = {
-    ("report",): ["--output"],
-    ("report", "all"): ["--output"],
-    ("report", "pictures"): ["--output"],
-    ("report", "synthetic"): ["--output"],
-    ("report", "clinical"): ["--output"],
+FOLDERS = {("run", name): ["--results"] for name in EXPERIMENTS} | {
+    **{("report", *rest): ["--output"] for rest in [(), ("all",), ("pictures",), *((name,) for name in EXPERIMENTS)]},
     ("report", "images"): ["--output", "--captures"],
-    ("run", "synthetic"): ["--results"],
-    ("run", "clinical"): ["--results"],
-    ("run", "images"): ["--results"],
+    ("report", "tables"): ["--output", "--pictures"],
     ("reproduce",): ["--results"],
     ("data", "fetch"): ["--data"],
+    ("fit",): ["--output"],
 }
-DOCUMENTS = {("report", subject): ["--update"] for subject in ("synthetic", "clinical", "images")}
-DOCUMENTS |= {("bench", "page"): ["--update"]}
+DOCUMENTS = {("report", name): ["--update"] for name in EXPERIMENTS} | {("bench", "page"): ["--update"]}
 READ = {(*words, "--results") for words in FOLDERS if words[0] == "report"} | {
     ("run", "images", "--data"),
     ("run", "clinical", "--data"),
     ("data", "list", "--data"),
+    ("fit", "DATA"),
+    ("predict", "MODEL"),
+    ("predict", "DATA"),
     ("play", "--model"),
     ("play", "--record"),
     ("bench", "page", "ROWS"),
 }
 MORE = {("data", "fetch"): ["mnist", "--from", "nowhere"], ("bench", "page"): [str(ROOT / "results/bench/ops.json")]}
-MORE |= {("report", name): ["--results", str(ROOT / "results" / name)] for name in ("synthetic", "clinical", "images")}
+MORE |= {("report", name): ["--results", str(ROOT / "results" / name)] for name in EXPERIMENTS}
+MORE |= {("fit",): ["data.csv", "--target", "y"], ("predict",): ["model", "data.csv"]}
 MORE |= {
     words: ["--results", str(ROOT / "results")] for words in [("report",), ("report", "all"), ("report", "pictures")]
 }

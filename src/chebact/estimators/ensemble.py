@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import zip_longest
 from typing import Any
 
 import numpy
@@ -172,11 +173,10 @@ def activation_of(settings: Any) -> Factory:
 @torch.no_grad()
 def copy_replicas_(network: nn.Module, places: Sequence[int], source: nn.Module, chosen: Sequence[int]) -> None:
     """Set replicas of a network to those of another with the same layers."""
-    for parameter, other in zip(network.parameters(), source.parameters(), strict=True):
-        if parameter.shape[1:] != other.shape[1:]:
-            raise ValueError(
-                "warm_start must find the width, blocks, degree and columns of the fit before, got others; fit a clone"
-            )
+    pairs = list(zip_longest(network.parameters(), source.parameters()))
+    if any(a is None or b is None or a.shape[1:] != b.shape[1:] for a, b in pairs):
+        raise ValueError("warm_start must find the width, blocks and degree of the fit before, got others; fit a clone")
+    for parameter, other in pairs:
         parameter[list(places)] = other[list(chosen)]
 
 

@@ -121,7 +121,7 @@ class NetworkEstimator(BaseEstimator):  # type: ignore[misc]
         """Train on rows; y (row, target) is what the network is to give. `order` sorts a permutation of the rows before
         each replica gets those it leaves out, and the fit with the least `score` is taken.
         """
-        start = self.network_ if self._goes_on() else None
+        start = self._start(rows.x.shape[1])
         if start is None:
             self.input_scaling_ = InputScaling.of(rows.x, rows.weights)
         replicas = self.n_replicas if start is None else len(start.first.weight)
@@ -147,6 +147,19 @@ class NetworkEstimator(BaseEstimator):  # type: ignore[misc]
         self.loss_curve_ = [float(each) for each in fit.losses.mean(axis=1)]
         self.n_iter_ = len(self.loss_curve_)
         return fit
+
+    def _start(self, columns: int) -> ResidualMLP | None:
+        """The network to go on from; a ValueError where it is of another kind than what is asked for."""
+        if not self._goes_on():
+            self._replicas_asked = self.n_replicas
+            return None
+        before = (self.network_.first.in_features, getattr(self, "_replicas_asked", self.n_replicas))
+        if before != (columns, self.n_replicas):
+            raise ValueError(
+                f"warm_start must find the columns and n_replicas of the fit before, {before}, got "
+                f"{(columns, self.n_replicas)}; fit a clone"
+            )
+        return self.network_
 
     def _left_out(self, order: Array, replicas: int) -> Array:
         left_out = left_out_rows(order, replicas, self.validation_fraction)

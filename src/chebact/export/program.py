@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy
 import torch
@@ -66,9 +66,7 @@ def read_program(network: nn.Module) -> Program:
         raise TypeError(f"network must be a torch.nn.Module, got {type(network).__name__}")
     reader = _Reader(network)
     if reader.sizes[0] == 0:
-        raise ValueError(
-            f"network must begin with a linear layer, which tells its inputs, got {type(network).__name__}"
-        )
+        raise ValueError("network must begin with a linear layer, got another one first; put nn.Linear at the start")
     return Program(reader.sizes[0], tuple(reader.steps))
 
 
@@ -103,7 +101,7 @@ class _Reader:
             self._layer(node, network.get_submodule(str(node.target)), sources)
         elif node.op == "output":
             if len(sources) != 1 or sources[0] != len(self.steps):
-                raise ValueError(f"network must give the last vector that it computes, got {node.args} as its output")
+                raise ValueError("network must return the last vector that it computes, got another output")
         else:
             self._function(node, sources)
 
@@ -125,7 +123,7 @@ class _Reader:
             self.sizes[0] = self.sizes[0] or weight.shape[1]
             self._add(node, Step("linear", (sources[0],), weight.shape[0], weight, bias))
         else:
-            _refuse(f"{node.target} ({type(layer).__name__})")
+            raise ValueError(_refused(f"{node.target} ({type(layer).__name__})"))
 
     def _function(self, node: fx.Node, sources: list[int]) -> None:
         numbers = [each for each in node.args if isinstance(each, (int, float))]
@@ -138,15 +136,15 @@ class _Reader:
         elif name and len(sources) == 1:
             self._add(node, Step(str(name), (sources[0],), self.sizes[sources[0]]))
         else:
-            _refuse(str(getattr(node.target, "__name__", node.target)))
+            raise ValueError(_refused(str(getattr(node.target, "__name__", node.target))))
 
 
 def _is_layer(network: nn.Module) -> bool:
     return _Tracer().is_leaf_module(network, "")
 
 
-def _refuse(what: str) -> NoReturn:
-    raise ValueError(
+def _refused(what: str) -> str:
+    return (
         "network must be made of linear layers, learned activations, ReLU, tanh, sigmoid, sums and factors, got "
         f"{what}; export other networks with torch.onnx.export"
     )
@@ -156,7 +154,7 @@ def _curve(layer: Any, size: int) -> Curve:
     if isinstance(layer, LearnedActivation):
         layer = FoldedActivation(layer)
     if layer.replicas is not None:
-        _refuse(f"an activation of {layer.replicas} replicas")
+        raise ValueError(_refused(f"an activation of {layer.replicas} replicas"))
     heights = _array(layer.heights)
     return Curve(numpy.broadcast_to(heights, (size, heights.shape[1])) if len(heights) == 1 else heights, layer.basis)
 

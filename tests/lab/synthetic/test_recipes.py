@@ -78,10 +78,15 @@ def test_the_table_has_the_papers_seven():
     assert [name for name, row in DATASETS.items() if row.smooth] == ["pendulum", "arrhenius", "gravity", "sigmoid"]
 
 
+def published_form(form):
+    """The recommended recipe has the functions of the released one."""
+    return "released" if form == "recommended" else form
+
+
 @pytest.mark.parametrize("form", RECIPE_FORMS)
 @pytest.mark.parametrize("dataset", DATASETS)
 def test_targets_equal_the_formulas(dataset, form):
-    truth = TRUTH.get((dataset, form)) or TRUTH[dataset, "paper"]
+    truth = TRUTH.get((dataset, published_form(form))) or TRUTH[dataset, "paper"]
     x, y = sample(dataset, 500, recipes=form, generator=generator(), dtype=torch.float64)
     expected = np.array([truth(point) for point in x.numpy()])
     np.testing.assert_allclose(y.squeeze(1).numpy(), expected, rtol=1e-13, atol=1e-15)
@@ -90,7 +95,7 @@ def test_targets_equal_the_formulas(dataset, form):
 @pytest.mark.parametrize("form", RECIPE_FORMS)
 def test_step_at_its_edges(form):
     edges = torch.tensor([[-1.0], [-0.8], [-0.4], [0.0], [0.4], [0.8], [1.0]], dtype=torch.float64)
-    truth = TRUTH["step", form]
+    truth = TRUTH["step", published_form(form)]
     assert target("step", edges, form).squeeze(1).tolist() == [truth(point) for point in edges.numpy()]
 
 

@@ -210,10 +210,11 @@ def _matrix(basis: Basis) -> torch.Tensor:
 
 
 def _sums(basis: Basis, form: str) -> Any:
-    """The matrix above degree 3 from parameters to what running sums belong to."""
-    if form == "nodes":
-        return numpy.ascontiguousarray(basis.table)
-    return numpy.vstack([basis.paired_powers, basis.pieces[basis.degree + 1 :]])
+    """The matrix above degree 3 from parameters to what running sums belong to; rows are filled up to eight numbers."""
+    matrix = basis.table
+    if form != "nodes":
+        matrix = numpy.vstack([basis.paired_powers, basis.pieces[basis.degree + 1 :]])
+    return numpy.pad(matrix, ((0, 0), (0, -(basis.degree + 1) % 8)))
 
 
 def _numbers(basis: Basis, form: str) -> Any:

@@ -12,6 +12,9 @@ from chebact.kernels.cpu import call_block as b
 from chebact.kernels.cpu.above_cubic_tables import multiplied, padded, put_columns, put_table
 from chebact.kernels.cpu.barycentric_formula import constant, slopes_and_sums, values_of
 from chebact.kernels.cpu.lanes import (
+    fill,
+    fma,
+    lane,
     load,
     load_one,
     moved,
@@ -23,6 +26,7 @@ from chebact.kernels.cpu.lanes import (
     widened,
     width_of,
 )
+from chebact.kernels.cpu.tables import channel_of
 from chebact.kernels.cpu.tasks import (
     LONG_ROW,
     NEAR,
@@ -116,7 +120,7 @@ def flush(partial, first, acc, length, repeat, sums):
     """Add the running sums of neighbouring channels to theirs in `partial`, and clear them."""
     width = width_of(acc)
     for at in range(length):
-        to, start = (first + at // repeat) * sums, at // width * width * sums + at % width
+        to, start = (first + channel_of(at, repeat)) * sums, at // width * width * sums + at % width
         for n in range(sums):
             store(partial, to + n, load_one(partial, to + n) + float64(load_one(acc, start + n * width)))
     clear(acc, (length + width - 1) // width * width * sums, 0.0)
@@ -295,16 +299,17 @@ def programs(
         block = carray(pointer(address, int64), b.LENGTH)
         result, matrix = pointer(block[b.RESULT], dtype), pointer(block[b.MATRIX], float64)
         channels, terms, sums = block[b.CHANNELS], block[b.DEGREE] + 1, block[b.SUMS]
-        blocks = block[b.OUTER_BLOCKS] * block[b.INNER_BLOCKS]
+        blocks, length = block[b.OUTER_BLOCKS] * block[b.INNER_BLOCKS], padded(matrix, block[b.DEGREE] + 1)
         for r in range(block[b.REPLICAS]):
             partial = moved(pointer(block[b.PARTIAL], float64), r * blocks * channels * sums)
             add_blocks(partial, blocks, channels * sums)
-            for c in range(channels):
-                for j in range(terms):  # not by a library, whose threads would change the order of the sum
-                    share = 0.0
+            for c in range(channels):  # not by a library, whose threads would change the order of the sum
+                for j in range(0, terms, width_of(matrix)):
+                    share = fill(matrix, 0.0)
                     for n in range(sums):
-                        share += load_one(partial, c * sums + n) * load_one(matrix, n * terms + j)
-                    store(result, (r * channels + c) * terms + j, share)
+                        share = fma(fill(matrix, load_one(partial, c * sums + n)), load(matrix, n * length + j), share)
+                    for k in range(min(width_of(matrix), terms - j)):
+                        store(result, (r * channels + c) * terms + j + k, lane(share, k))
 
     def tables(address: Any) -> None:
         edition  # noqa: B018  # a mention makes it part of the key that the compiled code is kept under

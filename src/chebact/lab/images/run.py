@@ -84,12 +84,12 @@ class ImageRun:
         machine = {"device": device_name(self.device), "processes": self.team.size}
         return Record(NAME, as_plain(spec), results, {**environment(), **machine}, run)
 
-    def train_seed(self, seed: int, train: ImageSet, test: ImageSet) -> dict[str, Any]:
-        """Run one training to its end: its part of the record, its times, its captures."""
+    def make_training(self, seed: int, train: ImageSet, test: ImageSet) -> ImageTraining:
+        """One training, ready to run; without `resume` its folder is removed first."""
         spec, team, folder = self.spec, self.team, self.folder / f"seed-{seed}"
         if not self.resume:
             team.broadcast_from_leader(lambda: shutil.rmtree(folder) if folder.exists() else None)
-        training = ImageTraining(
+        return ImageTraining(
             spec.network(seed),
             train,
             test,
@@ -101,6 +101,10 @@ class ImageRun:
             device=self.device,
             team=team,
         )
+
+    def train_seed(self, seed: int, train: ImageSet, test: ImageSet) -> dict[str, Any]:
+        """Run one training to its end: its part of the record, its times, its captures."""
+        training = self.make_training(seed, train, test)
         before = captures_of(training, trained=False) if seed == 0 else []
         history = self.train_with_logs(seed, training)
         failed = training.failed or not math.isfinite(history[-1].test_loss)

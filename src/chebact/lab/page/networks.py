@@ -17,5 +17,7 @@ KEYS = (
 
 def network_picture(experiment: str, caption: str, drawing: str | None = None) -> Picture:
     """The drawing of a subject's network, or of another's that is the same, as large as it was drawn."""
-    text = (files(f"chebact.lab.{drawing or experiment}") / "network.svg").read_text(encoding="utf-8")
+    drawn = drawing or experiment
+    text = (files(f"chebact.lab.{drawn}") / "network.svg").read_text(encoding="utf-8")
+    text = text.replace(f"net-{drawn}-", f"net-{experiment}-")  # an id may stand once on a page
     return Picture(f"{experiment}-network", caption, (Panel(text, caption, 0),), KEYS)
