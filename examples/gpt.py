@@ -127,8 +127,9 @@ def main(arguments=None):
         print(f"{name}: loss {loss:.4f} after {step} steps, {1000 * seconds / step:.1f} ms per step", flush=True)
     limit = min(curve[-1][1] for curve in curves.values())
     for name, curve in curves.items():
-        best = [loss for _, seconds, loss in curve if seconds <= limit][-1]
-        print(f"{name}: loss {best:.4f} at the last test within {limit:.1f} s")
+        within = [loss for _, seconds, loss in curve if seconds <= limit]
+        if within:
+            print(f"{name}: loss {within[-1]:.4f} at the last test within {limit:.1f} s")
     if given.picture:
         draw_picture(curves, given.picture)
     return curves

@@ -18,7 +18,7 @@ def import_sympy() -> Any:
         import sympy
     except ImportError as error:
         raise ImportError(
-            "SymPy must be installed for to_sympy, got none; install it with `pip install sympy`"
+            "sympy must be installed for to_sympy, got none; install it with `pip install sympy`"
         ) from error
     return sympy
 

@@ -28,10 +28,10 @@ def load(name):
 
 def test_the_gpt_trains_both_ways_on_python_s_own_help(tmp_path):
     pytest.importorskip("matplotlib", reason="matplotlib is not installed")
-    curves = load("gpt").main(["--steps", "6", "--picture", str(tmp_path / "gpt.png")])
+    curves = load("gpt").main(["--steps", "3", "--picture", str(tmp_path / "gpt.png")])
     assert len(curves) == 2
     for curve in curves.values():
-        assert curve[-1][0] == 6
+        assert curve[-1][0] == 3
         assert curve[-1][2] < curve[0][2] < 6
     assert (tmp_path / "gpt.png").stat().st_size > 10_000
 

@@ -3,6 +3,7 @@
 import ctypes
 import shutil
 import subprocess
+import sys
 
 import numpy
 import pytest
@@ -125,7 +126,7 @@ def test_the_c_compiler_of_the_system_computes_what_the_network_does(name, real,
         (lambda path: chebact.to_c(nn.Linear(1, 1), path / "a.c", name="2 x"), "name must be an identifier of C"),
         (lambda path: chebact.to_c(nn.Linear(1, 1), path / "a.c", real="half"), "real must be 'float' or 'double'"),
         (lambda path: chebact.to_c(3, path / "a.c"), "network must be a torch.nn.Module, got int"),
-        (lambda path: ChebyshevLagrange().to_sympy(), "to_sympy needs the number of channels"),
+        (lambda path: ChebyshevLagrange().to_sympy(), "channels must be known, got None.*before to_sympy"),
         (lambda path: ChebyshevLagrange(2).to_table(bits=40), "bits must be between 2 and 20, got 40"),
         (lambda path: ChebyshevLagrange(2).to_table(range=(1, 0)), "interval must be"),
     ],
@@ -174,6 +175,20 @@ def test_a_writer_gets_a_figure_and_two_histograms_per_activation():
         chebact.log_activations(model, 3, 0)
     with pytest.raises(ValueError, match="model must have a learned activation"):
         chebact.log_activations(nn.Linear(1, 1), writer, 0)
+
+
+@pytest.mark.parametrize(
+    ("missing", "call"),
+    [
+        ("matplotlib.figure", lambda: chebact.log_activations(nn.Sequential(ChebyshevLagrange(2)), Writer(), 0)),
+        ("sympy", lambda: ChebyshevLagrange(2).to_sympy()),
+    ],
+    ids=["matplotlib", "sympy"],
+)
+def test_a_missing_package_is_named_with_the_command_that_brings_it(missing, call, monkeypatch):
+    monkeypatch.setitem(sys.modules, missing, None)
+    with pytest.raises(ImportError, match=f"{missing.partition('.')[0]} must be installed.*pip install"):
+        call()
 
 
 def test_tensorboard_s_writer_takes_them(tmp_path):

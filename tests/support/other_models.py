@@ -86,6 +86,23 @@ class InPlace(nn.Module):
         return F.leaky_relu(x + y, 0.2)
 
 
+class Listed(nn.Module):
+    """Activations in a list and in a dict of modules, one of them called twice, and one called by a parent's parent."""
+
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Linear(6, 6) for _ in range(3))
+        self.acts = nn.ModuleList(nn.GELU() for _ in range(2))
+        self.named = nn.ModuleDict({"last": nn.GELU()})
+        self.inner = nn.Sequential(nn.Linear(6, 6), nn.GELU())
+
+    def forward(self, x):
+        for layer, act in zip(self.layers, self.acts, strict=False):
+            x = act(layer(x))
+        x = self.inner[1](self.inner[0](x))
+        return self.named["last"](self.layers[2](self.acts[1](x)))
+
+
 class Choosing(nn.Module):
     """A graph cannot hold this: the way depends on the numbers."""
 
@@ -116,6 +133,7 @@ MODELS = {
     "residual net": (ResidualNet, (drawn(2, 3, 8, 8),), 5),
     "bottleneck": (Bottleneck, (drawn(2, 16, 6, 6),), 3),
     "U-Net with checkpointing": (UNet, (drawn(2, 3, 8, 8),), 3),
+    "lists of modules": (Listed, (drawn(5, 6),), 5),
     "in place": (InPlace, (drawn(5, 6),), 3),
     "transformer, ReLU by function": (encoder, (drawn(2, 7, 16),), 2),
     "transformer, GELU by module": (lambda: encoder(nn.GELU()), (drawn(2, 7, 16),), 2),

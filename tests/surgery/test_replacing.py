@@ -44,10 +44,14 @@ def test_every_activation_is_found_and_every_height_gets_a_gradient(name, with_e
 
 @pytest.mark.parametrize("with_example", [False, True], ids=["by neighbours", "by example"])
 @pytest.mark.parametrize("training", [False, True], ids=["evaluation", "training"])
-@pytest.mark.parametrize("name", ["residual net", "bottleneck", "U-Net with checkpointing", "one module at two places"])
+@pytest.mark.parametrize(
+    "name", ["residual net", "bottleneck", "U-Net with checkpointing", "one module at two places", "lists of modules"]
+)
 def test_rewritten_code_with_torch_s_own_function_gives_the_same_bits(name, training, with_example):
     model, inputs, _ = made(name)
-    kind = {"U-Net with checkpointing": "silu", "one module at two places": "gelu"}.get(name, "relu")
+    kind = {"U-Net with checkpointing": "silu", "one module at two places": "gelu", "lists of modules": "gelu"}.get(
+        name, "relu"
+    )
     done = chebact.replace_activations(model, inputs if with_example else None, with_=exact(kind), copy=True)
     results = []
     for each in (model, done.model):

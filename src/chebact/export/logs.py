@@ -58,8 +58,12 @@ def _samples(model: nn.Module, data: Any) -> dict[str, InputSample]:
 
 
 def _log(part: LearnedActivation, tag: str, writer: Any, step: int, sample: InputSample | None, most: int) -> None:
-    from matplotlib.figure import Figure  # no pyplot: nothing has to be closed
-
+    try:
+        from matplotlib.figure import Figure  # no pyplot: nothing has to be closed
+    except ImportError as error:
+        raise ImportError(
+            "matplotlib must be installed for log_activations, got none; install it with `pip install 'chebact[lab]'`"
+        ) from error
     figure = Figure(figsize=(5, 3.5), layout="constrained")
     width = part.channels or part.learned.shape[-2]
     plot_activation(part, list(range(min(most, width))), sample, figure.subplots())

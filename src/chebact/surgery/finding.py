@@ -57,6 +57,9 @@ class Finder:
         parts = dict(model.named_modules(remove_duplicate=False))
         for path, part in parts.items():
             above, _, name = path.rpartition(".")
+            while above and isinstance(parts[above], (nn.ModuleList, nn.ModuleDict)):  # which call nothing themselves
+                above, _, more = above.rpartition(".")
+                name = f"{more}.{name}"
             if path and self.is_activation(part):
                 self.children.setdefault(id(parts[above]), {})[name] = part
         for path, part in model.named_modules():
@@ -81,9 +84,9 @@ class Finder:
         self, path: str, parent: nn.Module, name: str, visits: list[Visit], known: Callable[[str], Layout | str]
     ) -> None:
         """An attribute that is called once per pass, or so often that all calls share one shape."""
-        value = getattr(parent, name)
+        value = self._value(parent, name)
         calls = [[call for call in visit.calls if call.callee == name or call.callee is value] for visit in visits]
-        seen = [call for some in calls for call in some]
+        seen = [call for some in calls for call in some] or self._calls_elsewhere(value)
         if self.observation is None:
             layout = known(name)
         elif not seen:
@@ -91,6 +94,16 @@ class Finder:
         else:
             layout = _one_layout(seen)
         self._add(path, parent, name, value, layout, seen, max([len(some) for some in calls], default=1) or 1)
+
+    def _value(self, parent: nn.Module, name: str) -> Any:
+        """The activation of that name: a child, one in a list of modules, or a function that is an attribute."""
+        found = self.children.get(id(parent), {}).get(name)
+        return getattr(parent, name) if found is None else found
+
+    def _calls_elsewhere(self, module: Any) -> list[Call]:
+        """The calls of a child by others than its parent."""
+        visits = [each for some in self.observation.visits.values() for each in some] if self.observation else []
+        return [call for visit in visits for call in visit.calls if call.module is module and call.module is not None]
 
     def _add(
         self,
@@ -108,9 +121,12 @@ class Finder:
         name = f"{path}.{attribute}" if path else attribute
         is_module = isinstance(callee, nn.Module)
         kind = (kind_of(callee, self.kinds) if is_module else FUNCTIONS[callee].name) or ""
+        if any(site.name == name for site in self.sites):  # in the graph of a module further up
+            return
         if isinstance(layout, str):
             self.left.append(Left(name, kind, layout))
             return
+        self.left = [each for each in self.left if each.name != name]
         if function is None:
             function = function_of_module(callee) if is_module else function_of_call(callee, (), {})
         inputs = torch.cat([call.inputs for call in seen]) if seen else None
@@ -121,8 +137,7 @@ class Finder:
         """A module with a forward of its own: its graph is needed for functions, for calls of one child at several
         places, and where no example tells the channels.
         """
-        attributes = [name for name in names if not isinstance(getattr(parent, name), nn.Module)]
-        values = [getattr(parent, name) for name in attributes]
+        values = [self._value(parent, name) for name in names]
         if self.observation is not None:
             calls = visits[0].calls if visits else []
             free = [call for call in calls if self._is_function(call) and call.callee not in values]
@@ -179,7 +194,7 @@ class Finder:
             self._add(path, parent, attribute, callee, layout, seen, 1, traced, index, function)
         reached = {id(callee) for callee in callees}
         for name in names:
-            value = getattr(parent, name)
+            value = self._value(parent, name)
             if id(value) not in reached:
                 self._add(path, parent, name, value, "its forward does not call it", [])
 
@@ -188,7 +203,7 @@ class Finder:
         for name in names:
             known = f"{reason}; pass example"
             self._look_at_child(path, parent, name, visits, lambda name, known=known: known)  # type: ignore[misc]
-        values = [getattr(parent, name) for name in names]
+        values = [self._value(parent, name) for name in names]
         calls = [call for call in (visits[0].calls if visits else []) if self._is_function(call)]
         free = [call.callee for call in calls if call.callee not in values]
         if self.observation is None and not names:
@@ -235,7 +250,7 @@ def _free_name(parent: nn.Module, word: str, taken: set[str], is_child: bool) ->
     """A name for a new child: the word itself where it is that of the child that goes, else with a number."""
     name, number = word, 2
     while name in taken or (hasattr(parent, name) and not (is_child and name == word)):
-        name, number = f"{word}_{number}", number + 1
+        name, number = f"{word.replace('.', '_')}_{number}", number + 1
     taken.add(name)
     return name
 

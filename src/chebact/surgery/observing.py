@@ -31,6 +31,7 @@ class Call:
     shape: tuple[int, ...]
     layout: Layout | str
     inputs: Tensor
+    module: nn.Module | None = None
     function: Callable[[Tensor], Tensor] | None = None
 
 
@@ -87,7 +88,7 @@ class _Watcher:
         if self.is_activation(module):
             x = args[0] if args else next(iter(kwargs.values()), None)
             if self.stack and isinstance(x, Tensor):
-                self._write(self._child_name(module), x, None)
+                self._write(self._child_name(module), x, module, None)
             self.stack.append((module, None))
             return
         visit = Visit(tuple(map(_kept, args)), {name: _kept(value) for name, value in kwargs.items()})
@@ -105,17 +106,20 @@ class _Watcher:
     def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         x = args[0] if args else kwargs.get("input")
         if self.stack and self.stack[-1][1] is not None and isinstance(x, Tensor):
-            self._write(function, x, function_of_call(function, args[1:], kwargs))
+            self._write(function, x, None, function_of_call(function, args[1:], kwargs))
 
-    def _write(self, callee: Any, x: Tensor, function: Callable[[Tensor], Tensor] | None) -> None:
+    def _write(
+        self, callee: Any, x: Tensor, module: nn.Module | None, function: Callable[[Tensor], Tensor] | None
+    ) -> None:
         visit = self.stack[-1][1]
         if visit is not None:
             shape = tuple(x.shape)
-            visit.calls.append(Call(callee, shape, self._layout(shape), _some(x), function))
+            visit.calls.append(Call(callee, shape, self._layout(shape), _some(x), module, function))
 
     def _child_name(self, module: nn.Module) -> str:
         parent, visit = self.stack[-1]
         names = [name for name, part in self.parts[id(parent)] if part is module]
+        names = [name for name in names if name.count(".") == names[0].count(".")]
         before = 0 if visit is None else sum(call.callee in names for call in visit.calls)
         return names[before % len(names)] if names else ""
 
@@ -133,9 +137,9 @@ class _Watcher:
 
 
 def _children(module: nn.Module) -> list[tuple[str, nn.Module]]:
-    """The children by name, one that has two names under both."""
-    parts = module.named_modules(remove_duplicate=False)
-    return [(name, part) for name, part in parts if name and "." not in name]
+    """The parts by name, one that has two names under both, children before what is inside of them."""
+    parts = [(name, part) for name, part in module.named_modules(remove_duplicate=False) if name]
+    return sorted(parts, key=lambda pair: pair[0].count("."))
 
 
 class _Functions(TorchFunctionMode):

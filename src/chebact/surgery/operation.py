@@ -202,7 +202,8 @@ def _distance(site: Site, activation: ChebyshevLagrange, points: Tensor) -> floa
 
 
 def _put(site: Site, activation: nn.Module, graphs: dict[int, Traced]) -> None:
-    setattr(site.parent, site.attribute, activation)
+    above, _, name = site.attribute.rpartition(".")
+    setattr(site.parent.get_submodule(above), name, activation)
     if site.traced is not None:
         call_instead(site.traced, site.index, site.attribute)
         graphs[id(site.traced)] = site.traced
