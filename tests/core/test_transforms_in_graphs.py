@@ -92,7 +92,7 @@ def test_symbolic_trace_keeps_the_activation_as_one_call(module):
     torch.testing.assert_close(graph(X), model(X), rtol=0, atol=0)
     function = torch.fx.symbolic_trace(lambda x: chebyshev_lagrange(x, HEIGHTS, tails="regression") + 1)
     torch.testing.assert_close(function(X), chebyshev_lagrange(X, HEIGHTS, tails="regression") + 1, rtol=0, atol=0)
-    with pytest.raises(TypeError, match="a model that holds the activation"):
+    with pytest.raises(TypeError, match="a model that contains the activation"):
         torch.fx.symbolic_trace(ChebyshevLagrange(4))
 
 

@@ -109,11 +109,11 @@ def put_columns(columns, values, first, count, repeat, matrix, terms, numbers, b
                 store(y, j * width + lane, float64(load_one(values, c * terms + j)))
         size = fill(y, 0.0)
         for n in range(numbers):
-            total = fill(y, 0.0)
-            for j in range(terms):
-                total = fma(load(y, j * width), like(total, load_one(matrix, j * length + n)), total)
-            if kept and n < terms:
-                total = load(y, n * width)
+            total = load(y, min(n, terms - 1) * width)
+            if not (kept and n < terms):
+                total = fill(y, 0.0)
+                for j in range(terms):
+                    total = fma(load(y, j * width), like(total, load_one(matrix, j * length + n)), total)
             total = stopped(total, like(total, most if n < bent else largest))
             if n < bent:
                 size = choose(less(size, magnitude(total)), magnitude(total), size)

@@ -17,7 +17,7 @@ from chebact.lab.bench.rows import Row, parse_sizes
 from chebact.lab.bench.timing import Timing, interleaved, kept_bytes
 
 CASES = ("32x32", "256x256", "128x32x16x16", "128x64x16x16", "128x64x32x32")
-DEGREES = (3, 10, 30, 100)
+DEGREES = (3, 5, 10, 30, 100)
 PAPER_LIMIT = 2**22  # elements: above, the paper's algorithm requires more memory than a small machine has
 
 
