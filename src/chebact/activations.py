@@ -183,6 +183,8 @@ class ChebyshevLagrange(LearnedActivation):
         >>> activation.to_sympy().diff("x")
         2.0*x
         """
+        if not isinstance(symbol, str):
+            raise TypeError(must_be("symbol", "the name of one", symbol))
         heights = self._heights_of("to_sympy", channel, replica)
         pieces = pieces_of(heights.detach().double().cpu().numpy(), self.basis)
         return expression_of(pieces, import_sympy().Symbol(symbol))

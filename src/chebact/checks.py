@@ -161,17 +161,17 @@ def check_regression_nodes(value: Any, degree: int) -> int:
     return check_integer("regression_nodes", value, least=2, most=degree + 1)
 
 
-def check_interval(value: Any) -> Interval:
+def check_interval(value: Any, name: str = "interval") -> Interval:
     """`value` as two finite floats, the left one smaller."""
     try:
         left, right = value
     except (TypeError, ValueError):
-        raise TypeError(must_be("interval", "a pair of numbers (a, b) with a < b", value)) from None
-    ends = (check_number("interval[0]", left), check_number("interval[1]", right))
+        raise TypeError(must_be(name, "a pair of numbers (a, b) with a < b", value)) from None
+    ends = (check_number(f"{name}[0]", left), check_number(f"{name}[1]", right))
     if not ends[0] < ends[1]:
-        raise ValueError(must_be("interval", "(a, b) with a < b", ends))
+        raise ValueError(must_be(name, "(a, b) with a < b", ends))
     if not 1e-30 < ends[1] - ends[0] < 1e30:
-        raise ValueError(must_be("interval", "wider than 1e-30 and narrower than 1e30", ends))
+        raise ValueError(must_be(name, "wider than 1e-30 and narrower than 1e30", ends))
     return ends
 
 

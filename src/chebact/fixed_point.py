@@ -36,8 +36,10 @@ class LookupTable:
 
     def __call__(self, x: Any) -> Any:
         """What the hardware would give, as float64."""
-        place = numpy.floor((numpy.asarray(x, dtype=numpy.float64) - self.range[0]) / self.step)
-        return self.scale * self.entries[numpy.clip(place, 0, len(self.entries) - 1).astype(numpy.int64)]
+        x = numpy.asarray(x, dtype=numpy.float64)
+        place = numpy.clip(numpy.floor((x - self.range[0]) / self.step), 0, len(self.entries) - 1)
+        entries = self.entries[numpy.where(numpy.isnan(x), 0, place).astype(numpy.int64)]
+        return numpy.where(numpy.isnan(x), numpy.nan, self.scale * entries)[()]
 
 
 def make_table(pieces: Pieces, bits: Any, span: Any) -> LookupTable:
@@ -48,7 +50,9 @@ def make_table(pieces: Pieces, bits: Any, span: Any) -> LookupTable:
     >>> make_table(pieces_of([1.0, -1.0], Basis(1)), 4, (-1.0, 1.0)).entries.tolist()  # the line x
     [-7, -6, -5, -4, -3, -3, -2, 0, 0, 2, 3, 3, 4, 5, 6, 7]
     """
-    bits, (left, right) = check_integer("bits", bits, least=2, most=MOST_BITS), check_interval(span)
+    bits, (left, right) = check_integer("bits", bits, least=2, most=MOST_BITS), check_interval(span, "range")
+    if not numpy.isfinite(pieces.coefficients).all():
+        raise ValueError("heights must be finite for a table, got inf or nan; train the activation again")
     edges = numpy.linspace(left, right, 2**bits + 1)
     at_edges = evaluate_pieces(pieces, edges)
     low, high = numpy.minimum(at_edges[:-1], at_edges[1:]), numpy.maximum(at_edges[:-1], at_edges[1:])
@@ -66,13 +70,8 @@ def make_table(pieces: Pieces, bits: Any, span: Any) -> LookupTable:
 
 def _turning_points(pieces: Pieces, left: float, right: float) -> Any:
     """Where a value can be the largest or smallest of its part without being at an edge of it."""
-    series = numpy.array(pieces.coefficients)
-    if pieces.powers:
-        roots = numpy.polynomial.polynomial.polyroots(
-            numpy.trim_zeros(numpy.polynomial.polynomial.polyder(series), "b")
-        )
-    else:
-        roots = numpy.polynomial.chebyshev.chebroots(numpy.trim_zeros(numpy.polynomial.chebyshev.chebder(series), "b"))
+    kind: Any = numpy.polynomial.Polynomial if pieces.powers else numpy.polynomial.Chebyshev
+    roots = kind(pieces.coefficients).deriv().trim().roots()
     real = roots.real[numpy.abs(roots.imag) < 1e-9] * pieces.half + pieces.middle
     if pieces.lines is not None:
         real = real[(real > pieces.ends[0]) & (real < pieces.ends[1])]

@@ -10,9 +10,11 @@ import pytest
 import torch
 from support.other_models import drawn
 from torch import nn
+from torch.nn import functional as F
 
 import chebact
 from chebact import ChebyshevLagrange, WeightedChebyshev
+from chebact.export.program import read_program
 from chebact.networks import ResidualMLP
 
 CHOICES = [
@@ -60,6 +62,12 @@ def test_the_expressions_of_a_small_network_have_its_outputs():
         symbols = {symbol: values[symbol.name] for symbol in sympy.Matrix(outputs).free_symbols}
         got = [float(output.subs(symbols)) for output in outputs]
         numpy.testing.assert_allclose(got, network(row.unsqueeze(0))[0].detach().numpy(), rtol=1e-7, atol=1e-9)
+
+
+def broken():
+    activation = ChebyshevLagrange(1)
+    activation.heights.data.fill_(torch.nan)
+    return activation
 
 
 def perceptron():
@@ -128,13 +136,69 @@ def test_the_c_compiler_of_the_system_computes_what_the_network_does(name, real,
         (lambda path: chebact.to_c(3, path / "a.c"), "network must be a torch.nn.Module, got int"),
         (lambda path: ChebyshevLagrange().to_sympy(), "channels must be known, got None.*before to_sympy"),
         (lambda path: ChebyshevLagrange(2).to_table(bits=40), "bits must be between 2 and 20, got 40"),
-        (lambda path: ChebyshevLagrange(2).to_table(range=(1, 0)), "interval must be"),
+        (lambda path: ChebyshevLagrange(2).to_table(range=(1, 0)), r"range must be \(a, b\) with a < b"),
+        (lambda path: broken().to_table(), "heights must be finite"),
+        (lambda path: ChebyshevLagrange(1).to_sympy(symbol=3), r"symbol must be the name of one, got 3 \(int\)"),
+        (lambda path: chebact.to_c(nn.Linear(1, 1), path / "a.c", name="linear"), "name must be one that C and the"),
+        (lambda path: chebact.to_c(nn.Linear(1, 1), None), r"path must be a path, got None"),
     ],
-    ids=["convolution", "no linear", "folder", "name", "real", "no module", "lazy", "bits", "range"],
+    ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_what_cannot_be_written_is_said(call, words, tmp_path):
     with pytest.raises((ValueError, TypeError), match=words):
         call(tmp_path)
+
+
+class Own(nn.Module):
+    def __init__(self, function):
+        super().__init__()
+        self.line, self.function = nn.Linear(2, 2), function
+
+    def forward(self, x):
+        return self.function(self.line(x), x)
+
+
+class Two(nn.Module):
+    def forward(self, x, y):
+        return x + y
+
+
+class Doubled(nn.Linear):
+    def forward(self, x):
+        return 2 * super().forward(x)
+
+
+ODD = {
+    "2 / x": (Own(lambda y, x: 2 / y), "got truediv"),
+    "x / 0": (Own(lambda y, x: y / 0), "got truediv"),
+    "alpha": (Own(lambda y, x: torch.add(y, x, alpha=2)), "got add"),
+    "in place": (Own(lambda y, x: F.relu(y, inplace=True) + y), "writes into a vector that is read elsewhere"),
+    "the input": (nn.Sequential(nn.Identity()), "must begin with a linear layer"),
+    "two arguments": (Two(), "network must take one vector, got a second argument, y"),
+    "own linear layer": (nn.Sequential(Doubled(2, 2)), r"got 0 \(Doubled\)"),
+    "activation first": (nn.Sequential(ChebyshevLagrange(2), nn.Linear(2, 2)), "must begin with a linear layer"),
+    "channels": (nn.Sequential(nn.Linear(2, 2), ChebyshevLagrange(3)), "layers that fit, got 2 numbers for the 3 of"),
+    "widths": (nn.Sequential(nn.Linear(2, 2), nn.Linear(3, 2)), "layers that fit, got 2 numbers for the 3 of"),
+    "lazy": (nn.Sequential(nn.LazyLinear(2)), "network must have been called once"),
+    "nan": (nn.Sequential(nn.Linear(1, 1), broken()), "finite weights and heights"),
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_networks_that_would_come_out_wrong_are_refused(name):
+    network, words = ODD[name]
+    with pytest.raises(ValueError, match=words):
+        read_program(network)
+
+
+def test_a_vector_added_to_itself_is_twice_the_vector():
+    assert [step.inputs for step in read_program(Own(lambda y, x: y + y)).steps] == [(0,), (1, 1)]
+
+
+def test_the_table_of_a_constant_is_exact_and_nan_stays_nan():
+    table = ChebyshevLagrange(1, init="zeros").to_table()
+    assert table.error == 0
+    numpy.testing.assert_array_equal(table([torch.nan, 1e9]), [numpy.nan, 0.0])
 
 
 @pytest.mark.parametrize("bits", [4, 8, 12])
@@ -173,6 +237,10 @@ def test_a_writer_gets_a_figure_and_two_histograms_per_activation():
     assert torch.equal(writer.histograms["activations/3/heights", 7], model[3].heights)
     with pytest.raises(TypeError, match=r"writer must have add_figure\(tag, figure, step\), got int"):
         chebact.log_activations(model, 3, 0)
+    with pytest.raises(TypeError, match=r"step must be an integer, got '1' \(str\)"):
+        chebact.log_activations(model, writer, "1")
+    with pytest.raises(ValueError, match=r"data must be an input of the model.*shape \(2, 5\)"):
+        chebact.log_activations(model, writer, 0, drawn(2, 5))
     with pytest.raises(ValueError, match="model must have a learned activation"):
         chebact.log_activations(nn.Linear(1, 1), writer, 0)
 

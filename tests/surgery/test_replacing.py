@@ -8,6 +8,7 @@ import pytest
 import torch
 from support.other_models import MODELS, Bottleneck, Choosing, ResidualNet, drawn, encoder
 from torch import nn
+from torch.nn import functional as F
 
 import chebact
 from chebact.learned import LearnedActivation
@@ -188,6 +189,57 @@ def test_a_fitted_interval_holds_ninety_percent_of_the_example_s_inputs():
         assert share == pytest.approx(0.1, abs=0.03), name
 
 
+class Gate(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.one, self.two = nn.Linear(8, 4), nn.Linear(4, 8)
+
+    def forward(self, x):
+        y = self.one(x)
+        return torch.sigmoid(self.two(F.relu(y))) * F.relu(self.two(y))
+
+
+def test_functions_of_other_kinds_beside_it_do_not_hide_the_inputs_of_an_activation():
+    done = chebact.replace_activations(Gate(), drawn(50, 8), interval="fit")
+    assert [row.channels for row in done.report.replaced] == [4, 8]
+    assert all(row.interval != (-1.0, 1.0) and row.difference_on_example for row in done.report.replaced)
+
+
+def test_a_second_surgery_goes_on_where_the_first_one_stopped():
+    x = drawn(5, 8)
+    first = chebact.replace_activations(Gate(), x, where="relu").model
+    for example in (x, None):
+        done = chebact.replace_activations(first, example, where="relu_2")
+        assert len(learned_in(done.model)) == 2
+
+
+def test_a_fitted_interval_is_that_of_all_channels_not_of_every_kth():
+    model = nn.Sequential(nn.Linear(4, 64), nn.ReLU())
+    with torch.no_grad():
+        model[0].weight.zero_()
+        model[0].bias.copy_(torch.arange(64.0))
+    (row,) = chebact.replace_activations(model, torch.zeros(4096, 4), interval="fit").report.replaced
+    assert row.interval == pytest.approx((3.15, 59.85), abs=1.5)
+
+
+def test_channel_dim_tells_the_channels_where_no_layer_does():
+    model = nn.Sequential(nn.Identity(), nn.ReLU())
+    (row,) = chebact.replace_activations(model, torch.zeros(2, 3, 4), channel_dim=1).report.replaced
+    assert (row.channels, row.channel_dim) == (3, 1)
+
+
+def test_calls_of_a_block_that_is_used_twice_are_counted():
+    block = nn.Sequential(nn.Linear(4, 4), nn.ReLU())
+    (row,) = chebact.replace_activations(nn.Sequential(block, block), drawn(3, 4)).report.replaced
+    assert row.calls == 2
+
+
+def test_empty_batches_and_lazy_linear_layers_are_taken():
+    assert chebact.replace_activations(NET, torch.zeros(0, 4)).report.output_difference is None
+    lazy = chebact.replace_activations(nn.Sequential(nn.LazyLinear(3), nn.ReLU())).model
+    assert lazy(drawn(2, 5)).shape == (2, 3)
+
+
 def test_where_chooses_by_name_by_order_and_by_a_function():
     model, x = ResidualNet(), drawn(2, 3, 8, 8)
     assert names(model, x, "layer2.*") == ["layer2.relu", "layer2.relu_2"]
@@ -254,6 +306,33 @@ ODD = {
     "where by function": (
         lambda: chebact.replace_activations(NET, where=lambda row: False),
         "where must choose an activation",
+    ),
+    "where of nothing": (lambda: chebact.replace_activations(NET, where=[]), r"got \[\], which chooses none of 1"),
+    "where by a number": (lambda: chebact.replace_activations(NET, where=3), r"where must be a name.*got 3 \(int\)"),
+    "an activation": (lambda: chebact.replace_activations(nn.ReLU()), "must have activations inside, got ReLU itself"),
+    "compiled": (
+        lambda: chebact.replace_activations(torch.compile(NET, backend="eager"), torch.zeros(2, 4)),
+        "model must be plain Python, got OptimizedModule.*model._orig_mod",
+    ),
+    "fit to nothing": (
+        lambda: chebact.replace_activations(NET, torch.zeros(0, 4), interval="fit"),
+        "example must give 1 finite inputs for interval='fit', got none",
+    ),
+    "fit to nan": (
+        lambda: chebact.replace_activations(NET, torch.full((1, 4), torch.nan), interval="fit"),
+        "got numbers that are not finite",
+    ),
+    "no kinds": (lambda: chebact.replace_activations(NET, kinds=()), r"kinds must be a tuple of classes.*got \(\)"),
+    "with a typo": (lambda: chebact.replace_activations(NET, with_="cl-extra"), "with_ must be one of relu, "),
+    "no such axis": (
+        lambda: chebact.replace_activations(NET, torch.zeros(2, 4), channel_dim=5),
+        r"channel_dim must be an axis of its input, got 5 for shape \(2, 3\)",
+    ),
+    "heads": (
+        lambda: chebact.replace_activations(
+            nn.Sequential(nn.Linear(4, 4), nn.Unflatten(-1, (2, 2)), nn.ReLU()), torch.zeros(2, 5, 4)
+        ),
+        r"no layer before it tells which axis of \(2, 5, 2, 2\)",
     ),
     "where of a wrong type": (lambda: chebact.replace_activations(NET, where=[3]), r"got 3 \(int\)"),
     "fit": (lambda: chebact.replace_activations(NET, interval="fit"), "interval='fit' must come with an example"),

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Literal
 
 from torch import nn
 
-from chebact.checks import check_integer
+from chebact.checks import check_integer, must_be
 from chebact.export.program import Program, Step, read_program
 from chebact.pieces import pieces_of
 
@@ -70,6 +71,13 @@ ELEMENTS = {
     "cubic": "v * v * v",
 }
 
+TAKEN = (
+    "auto break case char const continue default do double else enum extern float for goto if inline int long main "
+    "register restrict return short signed sizeof static struct switch typedef union unsigned void volatile while "
+    "exp linear real sigmoid tanh"
+)
+"""The keywords of C99, and what the file names itself or calls."""
+
 
 def to_c(
     network: nn.Module,
@@ -89,16 +97,25 @@ def to_c(
     >>> to_c(nn.Sequential(nn.Linear(2, 4), ChebyshevLagrange(4), nn.Linear(4, 1)), f"{folder}/network.c").name
     'network.c'
     """
-    if not name.isidentifier() or not name.isascii():
-        raise ValueError(f"name must be an identifier of C, got {name!r}")
+    _check_name(name)
     if real not in ("float", "double"):
-        raise ValueError(f"real must be 'float' or 'double', got {real!r}")
+        raise ValueError(must_be("real", "'float' or 'double'", real))
+    if not isinstance(path, (str, os.PathLike)):
+        raise TypeError(must_be("path", "a path", path, "pass the name of a file, such as 'network.c'"))
     text = _write(read_program(network), name, real)
     target = Path(path)
     if target.is_dir() or not target.parent.is_dir():
         raise ValueError(f"path must be a file in a folder that exists, got {str(path)!r}")
     target.write_text(text, encoding="ascii")
     return target
+
+
+def _check_name(name: Any) -> None:
+    if not isinstance(name, str) or not name.isidentifier() or not name.isascii():
+        raise ValueError(must_be("name", "an identifier of C", name, "pass letters, digits and _"))
+    ours = name.rstrip("0123456789") in ("weight", "bias", "curve")
+    if ours or name.startswith(("powers", "series")) or name in re.findall(r"\w+", TAKEN):
+        raise ValueError(must_be("name", "one that C and the file do not use", name, "add a word of your own to it"))
 
 
 def _write(program: Program, name: str, real: str) -> str:

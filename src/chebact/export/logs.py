@@ -6,7 +6,7 @@ from typing import Any
 
 from torch import nn
 
-from chebact.checks import check_integer
+from chebact.checks import check_integer, describe
 from chebact.learned import LearnedActivation
 from chebact.plotting import plot_activation
 from chebact.recording import InputSample, record_inputs, run_once
@@ -39,13 +39,15 @@ def log_activations(model: nn.Module, writer: Any, step: int, data: Any = None, 
     if not isinstance(model, nn.Module):
         raise TypeError(f"model must be a torch.nn.Module, got {type(model).__name__}")
     most, count = check_integer("channels", channels, least=1), 0
+    check_integer("step", step, least=0)
     samples = _samples(model, data)
     for name, part in model.named_modules():
         if isinstance(part, LearnedActivation) and part.is_materialized:
             _log(part, f"activations/{name or 'model'}", writer, step, samples.get(name), most)
             count += 1
     if not count:
-        raise ValueError("model must have a learned activation whose channels are known, got none; call it once first")
+        what = "a learned activation whose channels are known"
+        raise ValueError(f"model must have {what}, got none; call it once first, and log before fold_")
     return count
 
 
@@ -53,7 +55,13 @@ def _samples(model: nn.Module, data: Any) -> dict[str, InputSample]:
     if data is None:
         return {}
     with record_inputs(model) as samples:
-        run_once(model, data)
+        try:
+            run_once(model, data)
+        except Exception as error:
+            raise ValueError(
+                f"data must be an input of the model, a tuple of its inputs or a dict of them by name, got "
+                f"{describe(data)}, on which the model raised {type(error).__name__}: {error}"
+            ) from error
     return {name: sample for name, sample in samples.items() if sample.calls}
 
 

@@ -7,6 +7,8 @@ from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import Any, Protocol, TypeVar
 
+from chebact.checks import must_be
+
 __all__ = ["Where", "choose"]
 
 Where = str | Sequence[str] | slice | Callable[[Any], bool] | None
@@ -29,8 +31,10 @@ def choose(found: Sequence[T], where: Where) -> list[T]:
         chosen = list(found[where])
     elif callable(where):
         chosen = [each for each in found if where(each)]
+    elif isinstance(where, (str, list, tuple, set, frozenset)):
+        chosen = _by_patterns(found, [where] if isinstance(where, str) else list(where))
     else:
-        return _by_patterns(found, [where] if isinstance(where, str) else list(where))
+        raise TypeError(must_be("where", "a name, names, a slice or a function", where))
     if not chosen:
         raise ValueError(f"where must choose an activation, got {where!r}, which chooses none of {_names(found)}")
     return chosen
@@ -40,9 +44,7 @@ def _by_patterns(found: Sequence[T], patterns: list[Any]) -> list[T]:
     names = [each.name for each in found]
     for pattern in patterns:
         if not isinstance(pattern, str):
-            raise TypeError(
-                f"where must be a name, names, a slice or a function, got {pattern!r} ({type(pattern).__name__})"
-            )
+            raise TypeError(must_be("where", "a name, names, a slice or a function", pattern))
         if not any(fnmatchcase(name, pattern) for name in names):
             close = get_close_matches(pattern, names, n=1)
             meant = f"did you mean {close[0]!r}?" if close else f"the names are {_names(found)}"

@@ -85,15 +85,15 @@ class Finder:
     ) -> None:
         """An attribute that is called once per pass, or so often that all calls share one shape."""
         value = self._value(parent, name)
-        calls = [[call for call in visit.calls if call.callee == name or call.callee is value] for visit in visits]
-        seen = [call for some in calls for call in some] or self._calls_elsewhere(value)
+        seen = [call for visit in visits for call in visit.calls if call.callee == name or call.callee is value]
+        seen = seen or self._calls_elsewhere(value)
         if self.observation is None:
             layout = known(name)
         elif not seen:
             layout = "the example does not reach it"
         else:
             layout = _one_layout(seen)
-        self._add(path, parent, name, value, layout, seen, max([len(some) for some in calls], default=1) or 1)
+        self._add(path, parent, name, value, layout, seen)
 
     def _value(self, parent: nn.Module, name: str) -> Any:
         """The activation of that name: a child, one in a list of modules, or a function that is an attribute."""
@@ -113,7 +113,6 @@ class Finder:
         callee: Any,
         layout: Layout | str,
         seen: list[Call],
-        calls: int = 1,
         traced: Traced | None = None,
         index: int = 0,
         function: Function | None = None,
@@ -130,7 +129,7 @@ class Finder:
         if function is None:
             function = function_of_module(callee) if is_module else function_of_call(callee, (), {})
         inputs = torch.cat([call.inputs for call in seen]) if seen else None
-        site = Site(name, kind, parent, attribute, function, layout, inputs, calls, traced, index)
+        site = Site(name, kind, parent, attribute, function, layout, inputs, len(seen) or 1, traced, index)
         self.sites.append(site)
 
     def _look_at_code(self, path: str, parent: nn.Module, names: list[str], visits: list[Visit]) -> None:
@@ -191,7 +190,7 @@ class Finder:
             function = None
             if not isinstance(callee, nn.Module):
                 function = function_of_call(callee, tuple(node.args[1:]), dict(node.kwargs))
-            self._add(path, parent, attribute, callee, layout, seen, 1, traced, index, function)
+            self._add(path, parent, attribute, callee, layout, seen, traced, index, function)
         reached = {id(callee) for callee in callees}
         for name in names:
             value = self._value(parent, name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections import deque
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -14,7 +15,7 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from chebact.recording import run_once
-from chebact.surgery.kinds import FUNCTIONS, function_of_call
+from chebact.surgery.kinds import function_of_call
 from chebact.surgery.layouts import Layout, layout_of_output
 
 __all__ = ["Call", "Observation", "Visit", "observe"]
@@ -53,9 +54,14 @@ class Observation:
     output: Any = None
 
 
-def observe(model: nn.Module, example: Any, is_activation: Callable[[nn.Module], bool]) -> Observation:
-    """Run a model once on `example`, in evaluation mode and without derivatives, and write down what happened."""
-    watcher = _Watcher(model, is_activation)
+def observe(
+    model: nn.Module, example: Any, is_activation: Callable[[Any], bool], channel_dim: int | None = None
+) -> Observation:
+    """Run a model once on `example`, in evaluation mode and without derivatives, and write down what happened.
+
+    `channel_dim` is the channel axis of all, where it is known.
+    """
+    watcher = _Watcher(model, is_activation, channel_dim)
     fast = torch.backends.mha.get_fastpath_enabled()
     torch.backends.mha.set_fastpath_enabled(False)  # torch's fast transformer layers call no activation of their own
     try:
@@ -76,10 +82,10 @@ def observe(model: nn.Module, example: Any, is_activation: Callable[[nn.Module],
 
 
 class _Watcher:
-    def __init__(self, model: nn.Module, is_activation: Callable[[nn.Module], bool]) -> None:
+    def __init__(self, model: nn.Module, is_activation: Callable[[Any], bool], channel_dim: int | None) -> None:
         self.names = {id(part): name for name, part in model.named_modules()}
         self.parts = {id(part): _children(part) for part in model.modules()}
-        self.is_activation = is_activation
+        self.is_activation, self.channel_dim = is_activation, channel_dim
         self.visits: dict[str, list[Visit]] = {}
         self.stack: list[tuple[nn.Module, Visit | None]] = []
         self.recent: deque[tuple[tuple[int, ...], Layout]] = deque(maxlen=RECENT)
@@ -125,13 +131,20 @@ class _Watcher:
 
     def _layout(self, shape: tuple[int, ...]) -> Layout | str:
         """The layer that ran last and gave this shape tells; else the last with these channels at its axis."""
+        if self.channel_dim is not None:
+            if not -len(shape) <= self.channel_dim < len(shape):
+                return f"channel_dim must be an axis of its input, got {self.channel_dim} for shape {shape}"
+            return Layout(shape[self.channel_dim], self.channel_dim, "channel_dim")
         for same_shape in (True, False):
             for seen, layout in reversed(self.recent):
                 fits = seen == shape if same_shape else shape[layout.channel_dim :][:1] == (layout.channels,)
                 if len(seen) == len(shape) and fits:
                     channel_dim = 1 if len(shape) == 2 else layout.channel_dim
                     return Layout(shape[channel_dim], channel_dim, f"after {layout.evidence}")
-        if len(shape) == 2 or len(shape) > 3:
+        reshaped = any(
+            layout.channel_dim == -1 and math.prod(seen) == math.prod(shape) for seen, layout in list(self.recent)[-1:]
+        )
+        if len(shape) == 2 or (len(shape) > 3 and not reshaped):
             return Layout(shape[1], 1, "by convention")
         return f"no layer before it tells which axis of {shape} holds the channels; pass channel_dim"
 
@@ -150,11 +163,7 @@ class _Functions(TorchFunctionMode):
         self.watcher = watcher
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        try:
-            known = func in FUNCTIONS
-        except TypeError:  # not hashable
-            known = False
-        if known:
+        if self.watcher.is_activation(func):
             self.watcher.call(func, args, kwargs or {})
         return func(*args, **(kwargs or {}))
 
@@ -165,8 +174,12 @@ def _kept(value: Any) -> Any:
 
 
 def _some(x: Tensor) -> Tensor:
+    """Some numbers of all channels: drawn, since every k-th may be of the same channel."""
     flat = x.detach().reshape(-1)
-    return flat[:: max(1, flat.numel() // SAMPLE)].double().cpu()
+    if flat.numel() > SAMPLE:
+        drawn = torch.randint(flat.numel(), (SAMPLE,), generator=torch.Generator().manual_seed(0))
+        flat = flat[drawn.to(flat.device)]
+    return flat.double().cpu()
 
 
 def _described(example: Any) -> str:

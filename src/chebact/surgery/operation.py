@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from chebact.activations import ChebyshevLagrange
-from chebact.checks import Interval, check_axis, check_degree, check_interval
+from chebact.checks import Interval, check_axis, check_choice, check_degree, check_interval
 from chebact.compiled import in_plain_torch
 from chebact.initial import INITIAL_SHAPES, Init
 from chebact.node_positions import nodes
@@ -24,7 +24,7 @@ from chebact.surgery.report import Replaced, Report
 from chebact.surgery.rewriting import call_instead, rewrite_forward
 from chebact.surgery.sharing import copy_structure
 from chebact.surgery.tracing import Traced
-from chebact.table import Factory, make_activation, takes
+from chebact.table import ACTIVATIONS, Factory, make_activation, takes
 
 __all__ = ["Replacement", "replace_activations"]
 
@@ -90,9 +90,11 @@ def replace_activations(
     (ChebyshevLagrange(32, degree=3, channel_dim=-1, tails='extrapolate', init='relu'), True)
     """
     _check(model, kinds, example, interval)
+    if channel_dim is not None:
+        check_axis(channel_dim)
     new = copy_structure(model, share=not copy)
     wanted = partial(is_activation, kinds=kinds, functional=functional)
-    finder = Finder(new, kinds, functional, None if example is None else observe(new, example, wanted))
+    finder = Finder(new, kinds, functional, None if example is None else observe(new, example, wanted, channel_dim))
     sites = [_placed(site, channel_dim) for site in finder.sites]
     if not sites:
         raise ValueError(_nothing(model, finder, kinds))
@@ -115,8 +117,11 @@ def replace_activations(
 def _check(model: Any, kinds: Any, example: Any, interval: Any) -> None:
     if not isinstance(model, nn.Module):
         raise TypeError(f"model must be a torch.nn.Module, got {type(model).__name__}")
-    if not isinstance(kinds, tuple) or not all(
-        isinstance(kind, type) and issubclass(kind, nn.Module) for kind in kinds
+    _check_is_plain(model)
+    if (
+        not isinstance(kinds, tuple)
+        or not kinds
+        or not all(isinstance(kind, type) and issubclass(kind, nn.Module) for kind in kinds)
     ):
         raise TypeError(f"kinds must be a tuple of classes of modules, got {kinds!r}; pass kinds=(nn.ReLU,)")
     if isinstance(interval, str) and interval != "fit":
@@ -125,12 +130,25 @@ def _check(model: Any, kinds: Any, example: Any, interval: Any) -> None:
         raise ValueError("interval='fit' must come with an example, got none; pass an input of the model as example")
 
 
+def _check_is_plain(model: nn.Module) -> None:
+    """Compiled modules hide what they call, and a script has no Python code to rewrite."""
+    for name, part in model.named_modules():
+        kind = type(part).__name__
+        if kind == "OptimizedModule" or isinstance(part, torch.jit.ScriptModule):
+            raise ValueError(
+                f"model must be plain Python, got {kind}{name and f' at {name}'}; replace the activations of the model "
+                "that was compiled or scripted (of torch.compile: model._orig_mod), then compile the new one"
+            )
+
+
 def _nothing(model: nn.Module, finder: Finder, kinds: tuple[type[nn.Module], ...]) -> str:
     """Why nothing can be replaced, and what to do."""
     wanted = ", ".join(kind.__name__ for kind in kinds)
     if finder.left:
         reasons = "; ".join(f"{name} ({kind}): {reason}" for name, kind, reason in finder.left[:5])
         return f"model must have an activation that can be replaced, got {len(finder.left)} that cannot: {reasons}"
+    if is_activation(model, kinds, False):
+        return f"model must have activations inside, got {type(model).__name__} itself; use ChebyshevLagrange instead"
     others = tuple(kind.module for kind in KINDS)
     there = sorted({type(part).__name__ for part in model.modules() if isinstance(part, others)})
     hint = f"it has {', '.join(there)}: name them in kinds" if there else "name those that it has in kinds"
@@ -139,15 +157,18 @@ def _nothing(model: nn.Module, finder: Finder, kinds: tuple[type[nn.Module], ...
 
 def _placed(site: Site, channel_dim: int | None) -> Site:
     if channel_dim is not None:
-        site.layout = Layout(site.layout.channels, check_axis(channel_dim), "channel_dim")
+        site.layout = Layout(site.layout.channels, channel_dim, "channel_dim")
     return site
 
 
 def _interval(site: Site, interval: Any) -> Interval:
     if interval != "fit":
         return check_interval(interval)
-    assert site.inputs is not None
-    low, high = (float(torch.quantile(site.inputs, share)) for share in (INSIDE, 1 - INSIDE))
+    inputs = torch.empty(0) if site.inputs is None else site.inputs
+    if not inputs.numel() or not bool(inputs.isfinite().all()):
+        what = "numbers that are not finite" if inputs.numel() else "none"
+        raise ValueError(f"example must give {site.name} finite inputs for interval='fit', got {what}")
+    low, high = (float(torch.quantile(inputs, share)) for share in (INSIDE, 1 - INSIDE))
     margin = max(0.0, 1e-3 - (high - low))  # an activation whose inputs are all alike
     return check_interval((low - margin, high + margin))
 
@@ -156,7 +177,7 @@ def _build(site: Site, with_: str | Factory, degree: int, init: Any, interval: I
     start = _start(site, degree, interval) if isinstance(init, str) and init == "same" else init
     options = {"degree": degree, "channel_dim": site.layout.channel_dim, "init": start, "interval": interval}
     if isinstance(with_, str):
-        module = make_activation(with_, site.layout.channels, **options)
+        module = make_activation(check_choice("with_", with_, ACTIVATIONS), site.layout.channels, **options)
     elif callable(with_):
         module = with_(site.layout.channels, **{name: value for name, value in options.items() if takes(with_, name)})
     else:
@@ -164,7 +185,8 @@ def _build(site: Site, with_: str | Factory, degree: int, init: Any, interval: I
     if not isinstance(module, nn.Module):
         raise TypeError(f"with_ must return a torch.nn.Module, got {type(module).__name__}")
     like = next((p for p in site.parent.parameters() if p.is_floating_point()), None)
-    return module.to(like).train(site.parent.training) if like is not None else module.train(site.parent.training)
+    module.train(site.parent.training)
+    return module if like is None else module.to(like.device, like.dtype)
 
 
 def _start(site: Site, degree: int, interval: Interval) -> Any:
@@ -187,7 +209,7 @@ def _describe(site: Site, activation: nn.Module) -> Replaced:
         activation.basis.interval if isinstance(activation, ChebyshevLagrange) else None,
         site.calls,
         _distance(site, activation, grid) if isinstance(activation, ChebyshevLagrange) else None,
-        _distance(site, activation, site.inputs) if own and site.inputs is not None else None,  # type: ignore[arg-type]
+        _distance(site, activation, site.inputs) if own and site.inputs is not None and len(site.inputs) else None,  # type: ignore[arg-type]
     )
 
 
@@ -224,11 +246,11 @@ def _turn_off_fast_paths(model: nn.Module) -> None:
 def _difference(finder: Finder, output: Any) -> float | None:
     before: Any = finder.observation.output if finder.observation is not None else None
     if isinstance(output, Tensor) and isinstance(before, Tensor):
-        return float((output.double() - before.double()).abs().max())
+        return float((output.double() - before.double()).abs().max()) if output.numel() else None
     if hasattr(output, "values") and callable(output.values):
         output, before = tuple(output.values()), tuple(before.values())
     if isinstance(output, (tuple, list)) and isinstance(before, (tuple, list)):
         pairs = zip(output, before, strict=False)
-        found = [float((a - b).abs().max()) for a, b in pairs if isinstance(a, Tensor) and isinstance(b, Tensor)]
+        found = [float((a - b).abs().max()) for a, b in pairs if isinstance(a, Tensor) and a.numel()]
         return max(found, default=None)
     return None

@@ -149,7 +149,8 @@ def _narrowed(module: nn.Module, fixed: dict[str, Any]) -> Iterator[None]:
 
 def functions_in_code(module: nn.Module) -> set[str]:
     """The names in the code of a module's forward and of the methods that it calls, children's names aside."""
-    own, todo, seen = type(module), ["forward"], set[str]()
+    own: Any = getattr(type(module), "_rewritten_from", type(module))
+    todo, seen = ["forward"], set[str]()
     while todo:
         code = getattr(inspect.unwrap(getattr(own, todo.pop(), None) or len), "__code__", None)
         names = set(_names(code)) - seen if code is not None else set[str]()
@@ -157,7 +158,7 @@ def functions_in_code(module: nn.Module) -> set[str]:
         todo += [
             name for name in names if inspect.isfunction(getattr(own, name, None)) and not hasattr(nn.Module, name)
         ]
-    return {name for name in seen if not hasattr(module, name)}
+    return {name for name in seen if own is not type(module) or not hasattr(module, name)}
 
 
 def _names(code: CodeType) -> Iterator[str]:
