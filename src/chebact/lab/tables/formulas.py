@@ -18,6 +18,7 @@ Range = tuple[float, float]
 class Formula:
     """A row: where it stands in the lectures, its text, the function of its variables, and their ranges.
 
+    >>> import numpy
     >>> FORMULAS["I.24.6"].values(numpy.ones((2, 4))).tolist()
     [0.5, 0.5]
     """
