@@ -96,6 +96,7 @@ class _Tracer(fx.Tracer):
 
 def _graph(module: nn.Module, fixed: dict[str, Any], training: bool) -> fx.Graph:
     modes = [(part, part.training) for part in module.modules()]
+    versions = [buffer._version for buffer in module.buffers()]
     try:
         module.train(training)
         with _narrowed(module, fixed):
@@ -106,6 +107,8 @@ def _graph(module: nn.Module, fixed: dict[str, Any], training: bool) -> fx.Graph
     finally:
         for part, mode in modes:
             part.training = mode
+    if versions != [buffer._version for buffer in module.buffers()]:
+        raise TracingError("its forward writes into a buffer, which a graph would not do")
     for node in graph.nodes:
         node.meta.pop("is_wrapped", None)  # or the code that is made of it changes torch.fx for good
     if any("_tensor_constant" in str(node.target) for node in graph.nodes):
