@@ -151,6 +151,25 @@ def test_an_argument_that_the_graph_was_not_made_for_is_refused():
     torch.testing.assert_close(scaled(x.clone(), torch.ones(1) * 3), model(x.clone(), torch.ones(1) * 3))
 
 
+class Signature(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.line = nn.Linear(4, 4)
+
+    def forward(self, x, *rest, shift=None, scale=None, factor, **options):
+        y = F.relu(self.line(x)) * factor * (1 if scale is None else scale)
+        return y if shift is None else y + shift
+
+
+def test_arguments_by_name_alone_and_the_rest_are_taken():
+    x, more = drawn(3, 4), {"scale": torch.ones(1) * 2, "factor": torch.ones(1) * 3}
+    model = Signature()
+    same = chebact.replace_activations(model, {"x": x, **more}, with_=lambda channels: nn.ReLU()).model
+    torch.testing.assert_close(same(x, **more), model(x, **more))
+    with pytest.raises(ValueError, match="shift must be None, as it was when"):
+        same(x, shift=torch.ones(1), **more)
+
+
 def test_what_cannot_be_traced_is_left_with_the_reason_and_its_modules_are_replaced():
     done = chebact.replace_activations(Choosing(), drawn(3, 4))
     assert [row.name for row in done.report.replaced] == ["act"]

@@ -175,8 +175,8 @@ def _check_written_inputs(model: nn.Module, sites: list[Site], finder: Finder, e
     if differences[1] > 1e-4 > differences[0]:
         raise ValueError(
             "model must not read what an activation wrote into its input, got inplace=True at "
-            f"{', '.join(writing)} and an output that differs by {differences[1]:.3g} without; set inplace=False, which "
-            "changes the model, or let where leave out those whose input is used again"
+            f"{', '.join(writing)} and an output that differs by {differences[1]:.3g} without; set inplace=False, "
+            "which changes the model, or let where leave out those whose input is used again"
         )
 
 
