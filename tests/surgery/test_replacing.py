@@ -330,6 +330,14 @@ def test_buffers_stay_as_they_were_and_a_forward_that_writes_into_them_is_not_re
     assert done.report.left[0].reason == "its forward writes into a buffer, which a graph would not do"
 
 
+def test_an_activation_in_place_on_the_input_does_not_write_into_the_example():
+    model, x = nn.Sequential(nn.ReLU(inplace=True), nn.Linear(4, 2)), drawn(3, 4)
+    done = chebact.replace_activations(model, x)
+    torch.testing.assert_close(x, drawn(3, 4))
+    wanted = (done.model(x) - model(x.clone())).abs().max().item()
+    assert done.report.output_difference == pytest.approx(wanted, abs=1e-6)
+
+
 def test_models_on_the_meta_device_are_taken():
     with torch.device("meta"):
         model = nn.Sequential(nn.Linear(4, 3), nn.ReLU())
