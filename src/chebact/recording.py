@@ -242,11 +242,18 @@ def share_outside(model: nn.Module, data: Any, *, points: int = 2048, seed: int 
 
 
 def run_once(model: nn.Module, example: Any) -> Any:
-    """One forward pass in evaluation mode. `example` is an input, a tuple of inputs, or a dict of them by name."""
+    """One forward pass in evaluation mode. `example` is an input, a tuple of inputs, or a dict of them by name.
+
+    The model gets copies of its tensors, since layers that work in place would write into them.
+    """
     with evaluation_mode(model):
         if isinstance(example, Mapping):
-            return model(**example)
-        return model(*example) if isinstance(example, tuple) else model(example)
+            return model(**{name: _copied(value) for name, value in example.items()})
+        return model(*map(_copied, example)) if isinstance(example, tuple) else model(_copied(example))
+
+
+def _copied(value: Any) -> Any:
+    return value.clone() if isinstance(value, torch.Tensor) else value
 
 
 @contextmanager

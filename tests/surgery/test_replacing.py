@@ -151,6 +151,25 @@ def test_an_argument_that_the_graph_was_not_made_for_is_refused():
     torch.testing.assert_close(scaled(x.clone(), torch.ones(1) * 3), model(x.clone(), torch.ones(1) * 3))
 
 
+class Signature(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.line = nn.Linear(4, 4)
+
+    def forward(self, x, *rest, shift=None, scale=None, factor, **options):
+        y = F.relu(self.line(x)) * factor * (1 if scale is None else scale)
+        return y if shift is None else y + shift
+
+
+def test_arguments_by_name_alone_and_the_rest_are_taken():
+    x, more = drawn(3, 4), {"scale": torch.ones(1) * 2, "factor": torch.ones(1) * 3}
+    model = Signature()
+    same = chebact.replace_activations(model, {"x": x, **more}, with_=lambda channels: nn.ReLU()).model
+    torch.testing.assert_close(same(x, **more), model(x, **more))
+    with pytest.raises(ValueError, match="shift must be None, as it was when"):
+        same(x, shift=torch.ones(1), **more)
+
+
 def test_what_cannot_be_traced_is_left_with_the_reason_and_its_modules_are_replaced():
     done = chebact.replace_activations(Choosing(), drawn(3, 4))
     assert [row.name for row in done.report.replaced] == ["act"]
@@ -185,8 +204,10 @@ def test_init_same_has_torch_s_values_at_the_nodes_and_the_report_has_the_differ
 def test_a_fitted_interval_holds_ninety_percent_of_the_example_s_inputs():
     model, x = nn.Sequential(nn.Linear(4, 3), nn.Tanh(), nn.Linear(3, 3), nn.ReLU()), drawn(500, 4) * 3
     done = chebact.replace_activations(model, x, interval="fit", kinds=(nn.Tanh, nn.ReLU))
-    for name, share in chebact.share_outside(done.model, x).by_activation.items():
-        assert share == pytest.approx(0.1, abs=0.03), name
+    for row, inputs in zip(done.report.replaced, (model[:1](x), model[:3](x)), strict=True):
+        left, right = row.interval
+        inside = ((inputs >= left) & (inputs <= right)).double().mean().item()
+        assert inside == pytest.approx(0.9, abs=0.01), row.name
 
 
 class Gate(nn.Module):
@@ -280,6 +301,51 @@ def test_the_report_is_a_table_and_html_for_notebooks():
     assert "<li>relu() (ReLU): its forward cannot be traced" in html
 
 
+class Skip(nn.Module):
+    def __init__(self, branch):
+        super().__init__()
+        self.branch = branch
+
+    def forward(self, x):
+        x = x * 2
+        return self.branch(x) + x
+
+
+class Counting(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.line, self.act = nn.Linear(4, 4), nn.ReLU()
+        self.register_buffer("calls", torch.zeros(()))
+
+    def forward(self, x):
+        self.calls += 1
+        return self.act(F.relu(self.line(x)))
+
+
+def test_buffers_stay_as_they_were_and_a_forward_that_writes_into_them_is_not_rewritten():
+    model = Counting()
+    done = chebact.replace_activations(model, drawn(3, 4))
+    assert model.calls == 0
+    assert [row.name for row in done.report.replaced] == ["act"]
+    assert done.report.left[0].reason == "its forward writes into a buffer, which a graph would not do"
+
+
+def test_an_activation_in_place_on_the_input_does_not_write_into_the_example():
+    model, x = nn.Sequential(nn.ReLU(inplace=True), nn.Linear(4, 2)), drawn(3, 4)
+    done = chebact.replace_activations(model, x)
+    torch.testing.assert_close(x, drawn(3, 4))
+    wanted = (done.model(x) - model(x.clone())).abs().max().item()
+    assert done.report.output_difference == pytest.approx(wanted, abs=1e-6)
+
+
+def test_models_on_the_meta_device_are_taken():
+    with torch.device("meta"):
+        model = nn.Sequential(nn.Linear(4, 3), nn.ReLU())
+    done = chebact.replace_activations(model)
+    assert done.model[1].heights.is_meta
+    assert done.report.replaced[0].difference is None
+
+
 NET = nn.Sequential(nn.Linear(4, 3), nn.ReLU())
 ODD = {
     "no module": (lambda: chebact.replace_activations("net"), "model must be a torch.nn.Module, got str"),
@@ -333,6 +399,14 @@ ODD = {
             nn.Sequential(nn.Linear(4, 4), nn.Unflatten(-1, (2, 2)), nn.ReLU()), torch.zeros(2, 5, 4)
         ),
         r"no layer before it tells which axis of \(2, 5, 2, 2\)",
+    ),
+    "where of one that is left": (
+        lambda: chebact.replace_activations(Choosing(), drawn(3, 4), where="relu()"),
+        r"got 'relu\(\)'; that cannot be replaced: its forward cannot be traced",
+    ),
+    "in place": (
+        lambda: chebact.replace_activations(Skip(nn.Sequential(nn.ReLU(inplace=True), nn.Linear(4, 4))), drawn(3, 4)),
+        "model must not read what an activation wrote into its input, got inplace=True at branch.0 and an output that",
     ),
     "where of a wrong type": (lambda: chebact.replace_activations(NET, where=[3]), r"got 3 \(int\)"),
     "fit": (lambda: chebact.replace_activations(NET, interval="fit"), "interval='fit' must come with an example"),

@@ -8,6 +8,7 @@ from fnmatch import fnmatchcase
 from typing import Any, Protocol, TypeVar
 
 from chebact.checks import must_be
+from chebact.surgery.report import Left
 
 __all__ = ["Where", "choose"]
 
@@ -23,7 +24,7 @@ class Named(Protocol):
 T = TypeVar("T", bound=Named)
 
 
-def choose(found: Sequence[T], where: Where) -> list[T]:
+def choose(found: Sequence[T], where: Where, left: Sequence[Left] = ()) -> list[T]:
     """Those that `where` names: patterns such as "layer3.*", a slice of all in order, or a function of a row."""
     if where is None:
         return list(found)
@@ -32,7 +33,7 @@ def choose(found: Sequence[T], where: Where) -> list[T]:
     elif callable(where):
         chosen = [each for each in found if where(each)]
     elif isinstance(where, (str, list, tuple, set, frozenset)):
-        chosen = _by_patterns(found, [where] if isinstance(where, str) else list(where))
+        chosen = _by_patterns(found, [where] if isinstance(where, str) else list(where), left)
     else:
         raise TypeError(must_be("where", "a name, names, a slice or a function", where))
     if not chosen:
@@ -40,7 +41,7 @@ def choose(found: Sequence[T], where: Where) -> list[T]:
     return chosen
 
 
-def _by_patterns(found: Sequence[T], patterns: list[Any]) -> list[T]:
+def _by_patterns(found: Sequence[T], patterns: list[Any], left: Sequence[Left]) -> list[T]:
     names = [each.name for each in found]
     for pattern in patterns:
         if not isinstance(pattern, str):
@@ -48,6 +49,8 @@ def _by_patterns(found: Sequence[T], patterns: list[Any]) -> list[T]:
         if not any(fnmatchcase(name, pattern) for name in names):
             close = get_close_matches(pattern, names, n=1)
             meant = f"did you mean {close[0]!r}?" if close else f"the names are {_names(found)}"
+            why = next((each.reason for each in left if fnmatchcase(each.name, pattern)), None)
+            meant = meant if why is None else f"that cannot be replaced: {why}"
             raise ValueError(f"where must name activations of the model, got {pattern!r}; {meant}")
     return [each for each in found if any(fnmatchcase(each.name, pattern) for pattern in patterns)]
 

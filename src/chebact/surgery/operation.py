@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
+from torch.nn.parameter import is_lazy
 
 from chebact.activations import ChebyshevLagrange
 from chebact.checks import Interval, check_axis, check_choice, check_degree, check_interval
@@ -94,11 +97,15 @@ def replace_activations(
         check_axis(channel_dim)
     new = copy_structure(model, share=not copy)
     wanted = partial(is_activation, kinds=kinds, functional=functional)
-    finder = Finder(new, kinds, functional, None if example is None else observe(new, example, wanted, channel_dim))
+    with _buffers_kept(new):
+        seen = None if example is None else observe(new, example, wanted, channel_dim)
+        finder = Finder(new, kinds, functional, seen)
     sites = [_placed(site, channel_dim) for site in finder.sites]
     if not sites:
         raise ValueError(_nothing(model, finder, kinds))
-    sites = choose(sites, where)
+    sites = choose(sites, where, finder.left)
+    if example is not None:
+        _check_written_inputs(new, sites, finder, example)
     rows, graphs = [], dict[int, Traced]()
     for site in sites:
         activation = _build(site, with_, check_degree(degree), init, _interval(site, interval))
@@ -110,7 +117,8 @@ def replace_activations(
     if dry_run:
         return Replacement(model, Report(tuple(rows), tuple(finder.left)))
     _turn_off_fast_paths(new)
-    difference = None if example is None else _difference(finder, run_once(new, example))
+    with _buffers_kept(new):
+        difference = None if example is None else _difference(finder, run_once(new, example))
     return Replacement(new, Report(tuple(rows), tuple(finder.left), difference))
 
 
@@ -139,6 +147,42 @@ def _check_is_plain(model: nn.Module) -> None:
                 f"model must be plain Python, got {kind}{name and f' at {name}'}; replace the activations of the model "
                 "that was compiled or scripted (of torch.compile: model._orig_mod), then compile the new one"
             )
+
+
+@contextmanager
+def _buffers_kept(model: nn.Module) -> Iterator[None]:
+    """Buffers, which the model that was given shares, are afterwards what they were before the block."""
+    kept = [(buffer, buffer._version, buffer.clone()) for buffer in model.buffers() if not is_lazy(buffer)]
+    yield
+    with torch.no_grad():
+        for buffer, version, before in kept:
+            if buffer._version != version:
+                buffer.copy_(before)
+
+
+def _check_written_inputs(model: nn.Module, sites: list[Site], finder: Finder, example: Any) -> None:
+    """An error where the output depends on what children with inplace=True write into their inputs."""
+    parts = {site.name: site.parent.get_submodule(site.attribute) for site in sites if _is_child(site)}
+    writing: dict[str, Any] = {name: part for name, part in parts.items() if getattr(part, "inplace", False) is True}
+    if not writing:
+        return
+    differences = []
+    for inplace in (True, False):
+        for part in writing.values():
+            part.inplace = inplace
+        with _buffers_kept(model):
+            differences.append(_difference(finder, run_once(model, example)) or 0.0)
+    if differences[1] > 1e-4 > differences[0]:
+        raise ValueError(
+            "model must not read what an activation wrote into its input, got inplace=True at "
+            f"{', '.join(writing)} and an output that differs by {differences[1]:.3g} without; set inplace=False, "
+            "which changes the model, or let where leave out those whose input is used again"
+        )
+
+
+def _is_child(site: Site) -> bool:
+    above, _, name = site.attribute.rpartition(".")
+    return site.traced is None and name in dict(site.parent.get_submodule(above).named_children())
 
 
 def _nothing(model: nn.Module, finder: Finder, kinds: tuple[type[nn.Module], ...]) -> str:
@@ -198,7 +242,7 @@ def _start(site: Site, degree: int, interval: Interval) -> Any:
 
 
 def _describe(site: Site, activation: nn.Module) -> Replaced:
-    own = isinstance(activation, ChebyshevLagrange)
+    own = isinstance(activation, ChebyshevLagrange) and not activation.heights.is_meta
     grid = torch.linspace(-1, 1, 2001, dtype=torch.float64)
     return Replaced(
         site.name,
@@ -208,7 +252,7 @@ def _describe(site: Site, activation: nn.Module) -> Replaced:
         site.layout.evidence,
         activation.basis.interval if isinstance(activation, ChebyshevLagrange) else None,
         site.calls,
-        _distance(site, activation, grid) if isinstance(activation, ChebyshevLagrange) else None,
+        _distance(site, activation, grid) if own else None,  # type: ignore[arg-type]
         _distance(site, activation, site.inputs) if own and site.inputs is not None and len(site.inputs) else None,  # type: ignore[arg-type]
     )
 

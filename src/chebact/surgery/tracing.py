@@ -96,6 +96,7 @@ class _Tracer(fx.Tracer):
 
 def _graph(module: nn.Module, fixed: dict[str, Any], training: bool) -> fx.Graph:
     modes = [(part, part.training) for part in module.modules()]
+    versions = [buffer._version for buffer in module.buffers()]
     try:
         module.train(training)
         with _narrowed(module, fixed):
@@ -106,6 +107,8 @@ def _graph(module: nn.Module, fixed: dict[str, Any], training: bool) -> fx.Graph
     finally:
         for part, mode in modes:
             part.training = mode
+    if versions != [buffer._version for buffer in module.buffers()]:
+        raise TracingError("its forward writes into a buffer, which a graph would not do")
     for node in graph.nodes:
         node.meta.pop("is_wrapped", None)  # or the code that is made of it changes torch.fx for good
     if any("_tensor_constant" in str(node.target) for node in graph.nodes):
@@ -130,14 +133,15 @@ def _fixed_arguments(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str,
 
 @contextmanager
 def _narrowed(module: nn.Module, fixed: dict[str, Any]) -> Iterator[None]:
-    """The module with a forward of the free arguments alone, while the block lasts."""
-    if not fixed:
+    """The module with a forward of the free arguments alone, while the block lasts; *rest and **rest stay empty."""
+    own, parameters = type(module), inspect.signature(module.forward).parameters.values()
+    if not fixed and not any(p.kind is p.KEYWORD_ONLY for p in parameters):
         yield
         return
-    own = type(module)
-    names = [str(p) for p in inspect.signature(module.forward).parameters if p not in fixed]
-    free = ", ".join(["self", *names])
-    text = f"def make(own, fixed):\n    def forward({free}):\n        return own({free}, **fixed)\n    return forward"
+    names = [p.name for p in parameters if p.name not in fixed and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    given = [p.name if p.kind is p.POSITIONAL_ONLY else f"{p.name}={p.name}" for p in parameters if p.name in names]
+    free, passed = ", ".join(["self", *names]), ", ".join(["self", *given])
+    text = f"def make(own, fixed):\n    def forward({free}):\n        return own({passed}, **fixed)\n    return forward"
     place: dict[str, Any] = {}
     exec(text, own.forward.__globals__, place)  # its globals, where torch.fx looks for what it wraps
     module.__class__ = type(own.__name__, (own,), {"forward": place["make"](own.forward, fixed)})
