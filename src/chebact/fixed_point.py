@@ -48,7 +48,7 @@ def make_table(pieces: Pieces, bits: Any, span: Any) -> LookupTable:
     >>> from chebact.basis import Basis
     >>> from chebact.pieces import pieces_of
     >>> make_table(pieces_of([1.0, -1.0], Basis(1)), 4, (-1.0, 1.0)).entries.tolist()  # the line x
-    [-7, -6, -5, -4, -3, -3, -2, 0, 0, 2, 3, 3, 4, 5, 6, 7]
+    [-7, -6, -5, -4, -3, -2, -1, 0, 0, 1, 2, 3, 4, 5, 6, 7]
     """
     bits, (left, right) = check_integer("bits", bits, least=2, most=MOST_BITS), check_interval(span, "range")
     if not numpy.isfinite(pieces.coefficients).all():
