@@ -94,7 +94,8 @@ def expand_generators(generator: Generators, replicas: int) -> Sequence[torch.Ge
     if generator is None:
         return [None] * replicas
     if isinstance(generator, torch.Generator) or len(generator) != replicas:
-        raise ValueError(must_be("generator", f"a list with one generator per replica ({replicas})", generator))
+        count = "one torch.Generator" if isinstance(generator, torch.Generator) else f"a list of {len(generator)}"
+        raise ValueError(f"generator must be a list with one generator per replica ({replicas}), got {count}")
     return generator
 
 
