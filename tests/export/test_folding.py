@@ -5,7 +5,7 @@ import warnings
 
 import pytest
 import torch
-from support.other_models import MODELS, drawn
+from support.other_models import MODELS, drawn, filled
 from torch import nn
 
 import chebact
@@ -27,13 +27,6 @@ CHOICES = [
     {"groups": 1},
     {"dtype": torch.float64},
 ]
-
-
-def filled(layer):
-    with torch.no_grad():
-        for p in layer.parameters():
-            p.copy_(drawn(*p.shape, seed=1))
-    return layer
 
 
 @pytest.mark.parametrize("choices", CHOICES, ids=str)

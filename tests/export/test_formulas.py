@@ -8,7 +8,7 @@ import sys
 import numpy
 import pytest
 import torch
-from support.other_models import drawn
+from support.other_models import drawn, filled
 from torch import nn
 from torch.nn import functional as F
 
@@ -25,13 +25,6 @@ CHOICES = [
     {"degree": 6, "tails": "none", "interval": (-2.0, 1.0)},
     {"interval": (0.0, 3.0)},
 ]
-
-
-def filled(layer):
-    with torch.no_grad():
-        for p in layer.parameters():
-            p.copy_(drawn(*p.shape, seed=1))
-    return layer
 
 
 @pytest.mark.parametrize("choices", CHOICES, ids=str)

@@ -119,6 +119,14 @@ def drawn(*shape, seed=0):
     return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
 
 
+def filled(module):
+    """The module with drawn numbers in its parameters."""
+    with torch.no_grad():
+        for parameter in module.parameters():
+            parameter.copy_(drawn(*parameter.shape, seed=1))
+    return module
+
+
 def encoder(activation="relu"):
     layer = nn.TransformerEncoderLayer(16, 2, 24, activation=activation, batch_first=True)
     return nn.TransformerEncoder(layer, 2)
