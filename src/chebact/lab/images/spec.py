@@ -117,8 +117,10 @@ class ImageSpec(ImageSettings, Subject):
 
     @property
     def name(self) -> str:
-        """Activation, epochs and part of the images, as file names have them."""
-        return f"{self.activation}-{self.epochs}-epochs{'' if self.subset is None else f'-of-{self.subset}'}"
+        """Activation, epochs, part of the images and a start other than the paper's, as file names have them."""
+        part = "" if self.subset is None else f"-of-{self.subset}"
+        start = "" if self.init == PAPER else f"-from-{self.init}"
+        return f"{self.activation}-{self.epochs}-epochs{part}{start}"
 
     def for_control(self) -> ImageSpec:
         """The spec of ReLU that this one is compared with; equal for specs that differ in the activation only."""
