@@ -34,6 +34,7 @@ LAYERS = [
     ["recording"],
     ["plotting", "networks.*", "surgery.*"],
     ["export.*"],
+    ["private.*"],
     ["training.losses"],
     ["training.task", "training.fused.ops.*"],
     ["training.fused.*"],
