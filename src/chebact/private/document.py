@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy
 
+from chebact.checks import must_be
 from chebact.export.program import Curve, Program, Step
 from chebact.files import write_atomic
 from chebact.private.folding import Stage, fold_program
@@ -55,7 +56,7 @@ def load(path: Path | str) -> Plan:
     try:
         document = json.loads(Path(path).read_text(encoding="utf-8"))
         if document["format"] != FORMAT:
-            raise ValueError(f"a file of format {document['format']!r}")
+            raise ValueError(must_be("format", FORMAT, document["format"]))
         return Plan(int(document["agreement"]["inputs"]), tuple(_stage(each) for each in document["stages"]))
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(
@@ -71,7 +72,7 @@ def _stage_numbers(stage: Stage) -> dict[str, Any]:
 
 def _stage(given: dict[str, Any]) -> Stage:
     if given["form"] not in FORMS:
-        raise ValueError(f"a stage of the form {given['form']!r}")
+        raise ValueError(must_be("form", f"one of {', '.join(FORMS)}", given["form"]))
     weights = {int(k): numpy.array(each, dtype=float) for k, each in given["weights"].items()}
     numbers = [numpy.array(given[name], dtype=float) for name in ("bias", "numbers")]
     return Stage(weights, numbers[0], given["form"], int(given["degree"]), numbers[1])
