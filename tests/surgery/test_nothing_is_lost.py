@@ -1,4 +1,4 @@
-"""Code that a graph could lose silently: names of one tensor, attributes, random numbers, modes. Kept, or left alone."""
+"""Code that a graph could lose silently: aliases, attributes, random numbers, modes. It is kept, or left alone."""
 
 import random
 
