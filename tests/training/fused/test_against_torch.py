@@ -318,5 +318,5 @@ def test_a_bounded_gradient_is_that_of_torch_for_each_replica(trainer):
 
 @pytest.mark.parametrize("bound", [0.0, -1.0, float("nan")])
 def test_a_bound_that_is_none_is_refused(bound):
-    with pytest.raises(ValueError, match="clip_norm must be (more than zero|finite), got"):
+    with pytest.raises(ValueError, match=r"clip_norm must be (more than zero|finite), got"):
         train_replicas_(maker()(), *data(), order=range(2), epochs=1, clip_norm=bound)
