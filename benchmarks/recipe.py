@@ -21,9 +21,9 @@ import torch
 from chebact import ChebyshevLagrange
 from chebact.lab.engine import now
 from chebact.lab.environment import environment, host
+from chebact.lab.functions import DATASETS, target
 from chebact.lab.spec import as_plain, stream
 from chebact.lab.store import Record, holds, read_record, write_record
-from chebact.lab.synthetic.recipes import DATASETS, target
 from chebact.networks import ResidualMLP
 from chebact.training import (
     Sgd,

@@ -9,8 +9,8 @@ import torch
 from settings import Setting
 from torch import Tensor
 
+from chebact.lab.functions import published_split
 from chebact.lab.spec import stream
-from chebact.lab.synthetic.recipes import published_split
 
 POINTS = {"waves": 1000, "ripple": 100}
 

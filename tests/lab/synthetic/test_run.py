@@ -11,8 +11,8 @@ import torch
 
 from chebact.lab import LabError
 from chebact.lab.cli import run_command
+from chebact.lab.functions import DATASETS, target
 from chebact.lab.store import read_record
-from chebact.lab.synthetic.recipes import DATASETS, target
 from chebact.lab.synthetic.run import run_synthetic
 from chebact.lab.synthetic.spec import SyntheticRequest, SyntheticSpec
 from chebact.lab.synthetic.training import train, train_together

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from chebact.lab.functions import DATASETS
 from chebact.lab.page.comparison import DEVIATIONS
-from chebact.lab.synthetic.recipes import DATASETS
 from chebact.lab.synthetic.rows import Row, has_mean, marks, tables_of
 from chebact.networks.residual_mlp import ARCHITECTURES
 

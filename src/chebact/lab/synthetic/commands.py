@@ -10,12 +10,12 @@ from rich.console import Console
 
 from chebact.lab.commands.report import Files, check_no_record, write_files
 from chebact.lab.commands.run import Workers, train
+from chebact.lab.functions import RecipeForm
 from chebact.lab.options import Flat, Records, about
 from chebact.lab.output import check_outputs
 from chebact.lab.progress import show_progress, tell_where
 from chebact.lab.stats import summarize
 from chebact.lab.store import Record, records_under
-from chebact.lab.synthetic.recipes import RecipeForm
 from chebact.lab.synthetic.record import SyntheticRecord
 from chebact.lab.synthetic.report_command import make_view
 from chebact.lab.synthetic.run import NAME, run_synthetic

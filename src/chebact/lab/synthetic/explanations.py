@@ -6,10 +6,10 @@ import math
 import statistics
 from collections.abc import Sequence
 
+from chebact.lab.functions import DATASETS
 from chebact.lab.page.comparison import DEVIATIONS
 from chebact.lab.synthetic.agreement import EXPLODED, SUBJECT, Agreement, describe_cell, describe_exception
 from chebact.lab.synthetic.published import SEEDS
-from chebact.lab.synthetic.recipes import DATASETS
 from chebact.lab.synthetic.rows import Row
 
 __all__ = ["comparison_lines", "exception_lines", "explain"]

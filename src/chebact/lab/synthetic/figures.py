@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from chebact.lab.functions import DATASETS, RecipeForm, plotted_slice
 from chebact.lab.page.axes import draw_interval, few_ticks, limit_log, name_rows, plain_log
 from chebact.lab.page.colours import look_of
 from chebact.lab.page.document import Key, Panel
@@ -16,7 +17,6 @@ from chebact.lab.page.theme import LIGHT, as_panel, canvas
 from chebact.lab.spec import stream
 from chebact.lab.stats import summarize
 from chebact.lab.synthetic.published import SEEDS, Published, published_cell
-from chebact.lab.synthetic.recipes import DATASETS, RecipeForm, plotted_slice
 from chebact.lab.synthetic.record import Activations, Curve, SyntheticRecord
 from chebact.networks.residual_mlp import ARCHITECTURES
 

@@ -10,11 +10,11 @@ from rich.console import Console
 
 from chebact.lab.commands.report import NO_FILES, USUAL_PAGE, FileOptions, PageOptions, View
 from chebact.lab.commands.report import report as report_records
+from chebact.lab.functions import RecipeForm
 from chebact.lab.options import Records, Several, about
 from chebact.lab.page.sheet import as_rich
 from chebact.lab.synthetic.agreement import agreement_of
 from chebact.lab.synthetic.explanations import comparison_lines
-from chebact.lab.synthetic.recipes import RecipeForm
 from chebact.lab.synthetic.record import SyntheticRecord
 from chebact.lab.synthetic.rows import Row, rows_of, tables_of
 from chebact.lab.synthetic.tables import LEGEND, caption, half_sheets, markdown

@@ -8,11 +8,11 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from chebact.lab import LabError
+from chebact.lab.functions import DATASETS
 from chebact.lab.page.comparison import unlike
 from chebact.lab.page.sheet import Mark
 from chebact.lab.stats import summarize
 from chebact.lab.synthetic.published import SEEDS, SYNTHETIC, published_cell
-from chebact.lab.synthetic.recipes import DATASETS
 from chebact.lab.synthetic.record import SyntheticRecord
 from chebact.lab.synthetic.spec import SyntheticSpec
 from chebact.networks.residual_mlp import ARCHITECTURES

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from chebact.lab.functions import DATASETS
 from chebact.lab.page.axes import interval_keys
 from chebact.lab.page.colours import model_keys
 from chebact.lab.page.document import Block, Fold, Missing, Panel, Picture
 from chebact.lab.page.learned import SHAPE_KEYS, shape_panel
 from chebact.lab.synthetic.figures import NOISE_KEYS, curve_panel, interval_panel, layer_shapes, slice_panel
-from chebact.lab.synthetic.recipes import DATASETS
 from chebact.lab.synthetic.record import Activations, SyntheticRecord
 from chebact.networks.residual_mlp import ARCHITECTURES
 

@@ -15,10 +15,10 @@ from torch import Tensor
 
 from chebact.lab import LabError
 from chebact.lab.forms import between
+from chebact.lab.functions import DATASETS, RECIPE_FORMS, RecipeForm, published_split
 from chebact.lab.options import Integer, Several, about
 from chebact.lab.spec import added, check_choice, check_count, check_noise, parts_of, stream
 from chebact.lab.starts import PAPER, Start, check_start, resolve_start, takes_start
-from chebact.lab.synthetic.recipes import DATASETS, RECIPE_FORMS, RecipeForm, published_split
 from chebact.networks.residual_mlp import ARCHITECTURES
 
 __all__ = ["SyntheticRequest", "SyntheticSpec"]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from chebact.lab.functions import DATASETS
 from chebact.lab.page.comparison import tone_of
 from chebact.lab.page.sheet import Cell, Head, Mark, Sheet, Tone, as_markdown, plus_minus
 from chebact.lab.synthetic.published import PARAMETERS, SEEDS
-from chebact.lab.synthetic.recipes import DATASETS
 from chebact.lab.synthetic.rows import Row, decimals, has_mean, marks
 from chebact.networks.residual_mlp import ARCHITECTURES, ResidualMLP
 

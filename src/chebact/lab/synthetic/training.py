@@ -10,8 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from chebact.lab.functions import DATASETS, plotted_slice
 from chebact.lab.starts import activation_factory
-from chebact.lab.synthetic.recipes import DATASETS, plotted_slice
 from chebact.lab.synthetic.shapes import copy_values, keep_inputs, shapes_of
 from chebact.lab.synthetic.spec import SyntheticSpec
 from chebact.networks.residual_mlp import ResidualMLP

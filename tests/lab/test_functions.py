@@ -1,4 +1,4 @@
-"""The synthetic recipes against formulas written out in numpy, point by point."""
+"""The synthetic functions against formulas written out in numpy, point by point."""
 
 import math
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from chebact.lab.synthetic.recipes import DATASETS, RECIPE_FORMS, plotted_slice, published_split, recipe, sample, target
+from chebact.lab.functions import DATASETS, RECIPE_FORMS, plotted_slice, published_split, recipe, sample, target
 
 FEATURES = {"pendulum": 3, "arrhenius": 3, "gravity": 4, "sigmoid": 5, "jump": 4, "prelu": 3, "step": 1}
 
