@@ -12,15 +12,14 @@ import pytest
 import torch
 from torch import nn
 
-from chebact.lab import LabError
+from chebact.lab import LabError, peers
 from chebact.lab.bench import commands as bench
-from chebact.lab import peers
 from chebact.lab.bench import contract, ops, timing
-from chebact.lab.bench.peers import find_peers
 from chebact.lab.bench.figures import draw_costs
 from chebact.lab.bench.files import machine_path, read_rows, write_rows
 from chebact.lab.bench.machine import Machine, processor_name
 from chebact.lab.bench.page import markdown as as_markdown
+from chebact.lab.bench.peers import find_peers
 from chebact.lab.bench.rows import Row
 from chebact.lab.cli import run_command
 

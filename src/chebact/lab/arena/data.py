@@ -120,6 +120,11 @@ def paper_rows() -> list[DataSet]:
     ]
 
 
+def friedman_rows() -> list[DataSet]:
+    names = {f"friedman{number}": f"Friedman #{number}" for number in (1, 2, 3)}
+    return [DataSet(name, title, "regression", name, partial(from_friedman, name)) for name, title in names.items()]
+
+
 def formula_rows() -> list[DataSet]:
     return [
         DataSet(
@@ -148,10 +153,7 @@ DATASETS: dict[str, DataSet] = {
     row.name: row
     for row in (
         *paper_rows(),
-        *(
-            DataSet(f"friedman{n}", f"Friedman #{n}", "regression", f"friedman{n}", partial(from_friedman, f"friedman{n}"))
-            for n in (1, 2, 3)
-        ),
+        *friedman_rows(),
         *formula_rows(),
         library_row("diabetes", "diabetes", "regression"),
         library_row("breast_cancer", "breast cancer", "classification"),

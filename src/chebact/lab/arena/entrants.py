@@ -22,9 +22,9 @@ HERE = "chebact.lab.arena"
 
 @dataclass(frozen=True)
 class Entrant:
-    """A row: `make` names the function that makes the estimator, `options` are its further arguments, `seconds` is about
-    what a fit takes on one core. A slow model has fewer `splits`, only the sets of `CORE`, or none of more than `most`
-    rows times columns. `beside` is which of ours it is compared with: the ensemble, or the single network.
+    """A row: `make` names the function that makes the estimator, `options` are its further arguments, `seconds` is
+    about what a fit takes on one core. A slow model has fewer `splits`, only the sets of `CORE`, or none of more than
+    `most` rows times columns. `beside` is which of ours it is compared with: the ensemble, or the single network.
     """
 
     name: str
@@ -51,7 +51,7 @@ def single(name: str, title: str, seconds: float, core: bool, *packages: str) ->
     activation = name.removesuffix("-single")
     options = {"activation": activation, "replicas": 1}
     make = f"{HERE}.networks:make_estimator"
-    limits: dict[str, Any] = {"splits": 2, "core": True} if core else {}
+    limits: dict[str, Any] = {"splits": 1 if packages else 2, "core": True} if core else {}
     return Entrant(name, title, "same network", make, seconds, options, beside=SINGLE, packages=packages, **limits)
 
 
@@ -60,10 +60,10 @@ def classical(name: str, title: str, seconds: float, **limits: Any) -> Entrant:
     return Entrant(name, title, "other", f"{HERE}.classical:{name.replace('-', '_')}", seconds, **limits)
 
 
-def visitor(name: str, title: str, seconds: float, package: str, **options: Any) -> Entrant:
+def visitor(name: str, title: str, seconds: float, package: str, splits: int = 2) -> Entrant:
     """A network of another library, which is installed beside the project: `python3 dev.py arena`."""
     make = f"{HERE}.visitors:{name.replace('-', '_')}"
-    return Entrant(name, title, "other", make, seconds, options, splits=2, core=True, packages=(package,))
+    return Entrant(name, title, "other", make, seconds, splits=splits, core=True, packages=(package,))
 
 
 ENTRANTS: dict[str, Entrant] = {
@@ -78,13 +78,13 @@ ENTRANTS: dict[str, Entrant] = {
         single("gelu-single", "GELU, one network", 8.0, True),
         single("silu-single", "SiLU, one network", 8.0, True),
         single("prelu-single", "PReLU, one network", 8.0, True),
-        single("rational-activations-single", "rational-activations, one network", 15.0, True, "rational-activations"),
-        single("torchortho-single", "torchortho, one network", 15.0, True, "torchortho"),
-        single("deepsplines-single", "deepsplines, one network", 15.0, True, "deepsplines"),
-        single("torchcurves-single", "torchcurves, one network", 15.0, True, "torchcurves"),
-        visitor("pykan", "pykan", 15.0, "pykan"),
+        single("rational-activations-single", "rational-activations, one network", 25.0, True, "rational-activations"),
+        single("torchortho-single", "torchortho, one network", 25.0, True, "torchortho"),
+        single("deepsplines-single", "deepsplines, one network", 25.0, True, "deepsplines"),
+        single("torchcurves-single", "torchcurves, one network", 25.0, True, "torchcurves"),
+        visitor("pykan", "pykan", 4.0, "pykan"),
         visitor("realmlp", "RealMLP", 8.0, "pytabkit"),
-        visitor("tabm", "TabM, small", 15.0, "pytabkit"),
+        visitor("tabm", "TabM, small", 20.0, "pytabkit", splits=1),
         classical("gaussian-process", "Gaussian process", 4.0, splits=2, most=50_000),
         classical("kernel-ridge", "kernel ridge", 0.4, tasks=("regression",)),
         classical("svm", "SVM", 0.6),

@@ -16,9 +16,9 @@ __all__ = ["Row", "rows_of"]
 
 @dataclass(frozen=True)
 class Row:
-    """`scores` has the root mean square error in deviations of the target, or the share of wrong classes, of each split;
-    infinity for a fit that failed. The seconds are medians of the splits, the coverage is that of the intervals of
-    `LEVELS`.
+    """`scores` has the root mean square error in deviations of the target, or the share of wrong classes, of each
+    split; infinity for a fit that failed. The seconds are medians of the splits, the coverage is that of the intervals
+    of `LEVELS`.
     """
 
     data: str

@@ -29,6 +29,7 @@ from chebact.lab.spec import check_choice
 __all__ = ["NAME", "Contest", "contest_of", "run_arena"]
 
 NAME = "arena"
+VOICES = ArenaRequest().voices
 PACKAGES = ("scikit-learn", "scipy", "pykan", "pytabkit", *(peer.name for peer in PEERS))
 
 
@@ -41,7 +42,7 @@ class Contest:
 
 
 def contest_of(request: ArenaRequest, own: Own | None = None) -> Contest:
-    """What is asked for. A model or a set that was named and is not there is an error; others are left out and named."""
+    """What is asked for. A model or a set that was named and is not there is an error; others are left out."""
     if own is not None and request.datasets:
         raise LabError("--datasets names sets of the arena and --data a table of your own; give one of them")
     models, reasons = entrants_of(request.models)
@@ -101,7 +102,7 @@ def enters(model: Entrant, data: DataSet) -> bool:
     """Whether there is such a model for the task, and time for it."""
     if data.task not in model.tasks or (model.core and data.name not in CORE):
         return False
-    return data.name != "digits" or 1797 * 64 <= model.most
+    return data.name != "digits" or model.most >= 1797 * 64
 
 
 def spec_of(model: Entrant, data: DataSet, request: ArenaRequest) -> ArenaSpec:
@@ -113,7 +114,7 @@ def run_arena(
     contest: Contest,
     results: Path,
     own: Own | None = None,
-    voices: Path = ArenaRequest().voices,
+    voices: Path = VOICES,
     *,
     workers: int | None = None,
     dask: str | None = None,

@@ -7,6 +7,7 @@ from typing import Any
 import numpy
 from scipy.stats import norm
 from sklearn.metrics import accuracy_score, log_loss
+from sklearn.pipeline import Pipeline
 
 from chebact.lab.arena.data import Table
 from chebact.lab.arena.entrants import Task
@@ -59,14 +60,13 @@ def classification_score(estimator: Any, table: Table, test: Array) -> dict[str,
 
 def count_parameters(estimator: Any) -> int | None:
     """The numbers that a network or a linear model has learned; None for a model without a fixed number of them."""
-    steps = getattr(estimator, "steps", None)
-    inner = getattr(estimator, "regressor_", None) if steps is None else steps[-1][1]
+    inner = estimator[-1] if isinstance(estimator, Pipeline) else getattr(estimator, "regressor_", None)
     if inner is not None:
         return count_parameters(inner)
     if hasattr(estimator, "network_"):
-        return sum(parameter.numel() for parameter in estimator.network_.parameters() if parameter.requires_grad)
+        return sum(int(parameter.numel()) for parameter in estimator.network_.parameters() if parameter.requires_grad)
     if hasattr(estimator, "coefs_"):
-        return sum(each.size for each in (*estimator.coefs_, *estimator.intercepts_))
+        return sum(int(each.size) for each in (*estimator.coefs_, *estimator.intercepts_))
     if hasattr(estimator, "coef_") and hasattr(estimator, "intercept_") and not hasattr(estimator, "support_"):
         return int(numpy.size(estimator.coef_) + numpy.size(estimator.intercept_))
     return None

@@ -5,6 +5,8 @@ They are optional and have no types here; `python3 dev.py arena` installs them i
 
 from __future__ import annotations
 
+import contextlib
+import io
 import logging
 from importlib import import_module
 from typing import Any, Self
@@ -19,7 +21,7 @@ from chebact.lab.arena.entrants import Task
 __all__ = ["Kan", "pykan", "realmlp", "tabm"]
 
 Array = Any
-TABM_SMALL = {"tabm_k": 8, "d_block": 64, "n_epochs": 60}
+TABM_SMALL = {"tabm_k": 16, "d_block": 256}
 
 
 class Kan(BaseEstimator):  # type: ignore[misc]
@@ -34,7 +36,8 @@ class Kan(BaseEstimator):  # type: ignore[misc]
         """Learn y (row,) from X (row, column)."""
         regression = self.task == "regression"
         self.inputs_ = StandardScaler().fit(X)
-        self.classes_, codes = (None, y) if regression else numpy.unique(y, return_inverse=True)
+        classes, codes = (None, y) if regression else numpy.unique(y, return_inverse=True)
+        self.classes_: Array = classes
         self.centre_, self.scale_ = (float(y.mean()), float(y.std())) if regression else (0.0, 1.0)
         outputs = 1 if regression else len(self.classes_)
         target = ((codes - self.centre_) / self.scale_)[:, None] if regression else codes
@@ -45,7 +48,8 @@ class Kan(BaseEstimator):  # type: ignore[misc]
         x, goal = self.rows(X), torch.tensor(target, dtype=kind)
         data = {"train_input": x, "train_label": goal, "test_input": x, "test_label": goal}
         loss = None if regression else torch.nn.CrossEntropyLoss()
-        self.network_.fit(data, opt="LBFGS", steps=self.steps, loss_fn=loss, log=self.steps)
+        with contextlib.redirect_stderr(io.StringIO()):  # where it draws its progress
+            self.network_.fit(data, opt="LBFGS", steps=self.steps, loss_fn=loss, log=self.steps)
         return self
 
     def rows(self, X: Array) -> Any:
