@@ -39,7 +39,7 @@ class Kan(BaseEstimator):  # type: ignore[misc]
         classes, codes = (None, y) if regression else numpy.unique(y, return_inverse=True)
         self.classes_: Array = classes
         self.centre_, self.scale_ = (float(y.mean()), float(y.std())) if regression else (0.0, 1.0)
-        outputs = 1 if regression else len(self.classes_)
+        outputs = 1 if classes is None else len(classes)
         target = ((codes - self.centre_) / self.scale_)[:, None] if regression else codes
         kind = torch.float32 if regression else torch.int64
         self.network_ = import_module("kan").KAN(
