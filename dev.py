@@ -35,7 +35,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent
 VENV = ROOT / ".venv"
 PEERS_VENV = ROOT / ".venv-peers"
-EXTRAS = "lab,dask,onnx,test"
+EXTRAS = "lab,dask,onnx,private,test"
 OLDEST_TORCH = (2, 6)
 PEERS = ("torchortho==0.1.2", "deepsplines==1.0.0", "rational-activations==0.2.0", "torchcurves==0.3.3")
 MORE_PEERS = ("pykan==0.2.8", "pytabkit==1.7.3")  # other networks for tables, and what they import
