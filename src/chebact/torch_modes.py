@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = [
     "OWN_TYPES",
     "PRIVATE_NAMES",
+    "MadeAgain",
     "Mode",
     "OperationWatcher",
     "find_mode",
@@ -66,6 +67,7 @@ PRIVATE_NAMES = {
     "Tensor._is_zerotensor": "a lazy zero gradient would be read from address 0",
     "Module._parameters": "reading the parameter of a learned activation would take 1 us longer",
     "Module._buffers": "reading the heights of a folded activation would take 1 us longer",
+    "Module._apply": "after fold_ and .double() an export would have the numbers of float32",
     "Module._forward_hooks": "batch norm and activation would be fused although one of them has a hook",
     "Module._forward_pre_hooks": "the same",
     "Module._backward_hooks": "the same",
@@ -188,6 +190,22 @@ def stored_buffer(module: nn.Module, name: str) -> Tensor:
     buffer = module._buffers[name]
     assert buffer is not None
     return buffer
+
+
+class MadeAgain(nn.Module):
+    """A module with buffers that are computed from its others, and computed again when those get another type."""
+
+    def make_again(self) -> None:
+        """Compute the buffers."""
+        raise NotImplementedError
+
+    def _apply(self, fn: Any, recurse: bool = True) -> Any:
+        """What torch calls for `.double()`, `.half()` and `.to()`."""
+        before = [buffer.dtype for buffer in self.buffers()]
+        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
+        if [buffer.dtype for buffer in self.buffers()] != before:
+            self.make_again()
+        return self
 
 
 def rename_parameter(module: nn.Module, old: str, new: str) -> None:

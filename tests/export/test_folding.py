@@ -62,6 +62,29 @@ def test_half_precision_is_computed_in_float32_and_rounded_once():
     torch.testing.assert_close(exported(x), layer(x).detach(), rtol=2**-7, atol=2**-7)
 
 
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("degree", [3, 7])
+def test_a_folded_model_of_another_type_exports_the_numbers_of_that_type(dtype, degree):
+    layer = filled(ChebyshevLagrange(4, degree=degree))
+    folded = chebact.fold_(copy.deepcopy(layer)).to(dtype)
+    layer, x = layer.to(dtype), drawn(20, 4).to(dtype)
+    wanted = layer.double()(x.double()).detach()  # of the heights as they are in that type
+    exported = torch.export.export(folded, (x,)).module()
+    rounding = 1e-12 if dtype == torch.float64 else torch.finfo(dtype).eps
+    torch.testing.assert_close(exported(x).double(), wanted, rtol=0, atol=rounding * wanted.abs().max().item())
+    assert all(torch.isfinite(value).all() for value in folded.state_dict().values())
+
+
+def test_a_folded_model_goes_to_the_meta_device_and_back():
+    layer = filled(ChebyshevLagrange(4))
+    folded = chebact.fold_(layer)
+    empty = copy.deepcopy(folded).to("meta").double()
+    empty = empty.to_empty(device="cpu").float()
+    empty.load_state_dict(folded.state_dict())
+    x = drawn(6, 4)
+    torch.testing.assert_close(torch.export.export(empty, (x,)).module()(x), layer(x).detach(), rtol=1e-5, atol=1e-5)
+
+
 def test_fold_changes_the_model_in_place_one_module_at_two_places_stays_one_and_x_keeps_its_gradient():
     activation = filled(ChebyshevLagrange(4))
     model = nn.Sequential(nn.Linear(4, 4), activation, nn.Linear(4, 4), activation)

@@ -74,6 +74,16 @@ def test_the_model_is_operated_on_trains_and_its_state_goes_round(name):
 
 
 @pytest.mark.filterwarnings("ignore")
+def test_torch_compile_takes_a_model_of_transformers_after_surgery():
+    model, example = gpt2()
+    operated = chebact.replace_activations(model, example, kinds=(nn.GELU,)).model.eval()
+    torch.compiler.reset()
+    got = run(torch.compile(operated, backend="aot_eager"), example)
+    torch.compiler.reset()
+    torch.testing.assert_close(got, run(operated, example), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.filterwarnings("ignore")
 def test_builders_of_timm_take_the_class_and_a_partial_of_it():
     from functools import partial
 

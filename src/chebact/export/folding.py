@@ -10,14 +10,14 @@ from chebact.channels import find_axis
 from chebact.functional import apply_basis
 from chebact.kernels.reference import broadcast
 from chebact.learned import LearnedActivation
-from chebact.torch_modes import stored_buffer
+from chebact.torch_modes import MadeAgain, stored_buffer
 
 __all__ = ["SERIES_DEGREE", "FoldedActivation", "fold_"]
 
 SERIES_DEGREE = 16  # up to here a Chebyshev series in float32 has the error of the barycentric form, and no division
 
 
-class FoldedActivation(nn.Module):
+class FoldedActivation(MadeAgain):
     """What a learned activation has become: it learns no more, and its graph is a polynomial and three clamps.
 
     Called, it runs the kernel that the learned one ran, without keeping anything for a derivative of the heights. In a
@@ -46,6 +46,11 @@ class FoldedActivation(nn.Module):
         if learned.groups is not None and learned.groups > 1 and learned.channels is not None:
             heights = heights.repeat_interleave(learned.channels // learned.groups, dim=-2)
         self.register_buffer("heights", heights.clone().contiguous())
+        self.make_again()
+
+    def make_again(self) -> None:
+        """The numbers of the heights, float64 for float64 and float32 for all else: they are not rounded or widened."""
+        heights = self.heights
         kept = torch.float64 if heights.dtype == torch.float64 else torch.float32
         for name, number in zip(_names(self.basis), _numbers(self.basis, heights), strict=True):
             self.register_buffer(name, number.to(kept))
@@ -94,6 +99,8 @@ def _numbers(basis: Basis, heights: Tensor) -> list[Tensor]:
     if basis.has_tails:  # what a line starts with, slope times end, is taken off the constant
         left, right = basis.pieces[-3], basis.pieces[-1]
         numbers = [rows[0] - left * basis.interval[0] - right * basis.interval[1], *rows[1:], left, right]
+    if heights.is_meta:
+        return [heights.new_empty(heights.shape[:-1], dtype=torch.float64) for _ in numbers]
     wide = heights.double().cpu()
     return [(wide @ torch.from_numpy(row)).to(heights.device) for row in numbers]
 
