@@ -1,0 +1,38 @@
+"""The studies: every point of a line is one record, with all functions and seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from chebact.lab import LabError
+from chebact.lab.engine import Engine, Step, Work
+from chebact.lab.spec import check_choice
+from chebact.lab.studies.spec import StudyRequest, StudySpec
+from chebact.lab.studies.table import STUDIES, specs_of_study
+from chebact.lab.studies.training import study_results
+
+__all__ = ["NAME", "run_studies", "specs_of"]
+
+NAME = "studies"
+
+
+def specs_of(names: Sequence[str], request: StudyRequest) -> list[StudySpec]:
+    """The specs of these studies, or of all, study by study, the longest trainings of each first."""
+    for name in names:
+        check_choice("study", name, STUDIES)
+    if not request.functions:
+        raise LabError("functions must be one at least, got none; leave the option out for all")
+    return [
+        spec
+        for name in dict.fromkeys(names or STUDIES)
+        for spec in sorted(specs_of_study(STUDIES[name], request), key=lambda spec: spec.cost(), reverse=True)
+    ]
+
+
+def run_studies(
+    names: Sequence[str], request: StudyRequest, results: Path, *, workers: int | None = None, dask: str | None = None
+) -> Iterator[Step]:
+    """Train what is missing in the results folder and write the records; yields what was there, then every record."""
+    engine = Engine(results, workers=workers, dask=dask)
+    yield from engine.run([[spec] for spec in specs_of(names, request)], Work(NAME, study_results, batched=True))
