@@ -16,6 +16,7 @@ from chebact.activations import ChebyshevLagrange
 from chebact.lab.functions import DATASETS, target
 from chebact.lab.spec import stream
 from chebact.lab.studies.spec import Keep
+from chebact.networks.linear import ReplicaLinear
 from chebact.networks.residual_mlp import ResidualMLP
 from chebact.training.replicas import predict_replicas
 
@@ -93,8 +94,12 @@ MEASURES: dict[Keep, Callable[[ResidualMLP, Tensor], Measure]] = {
 
 def layers_of(network: ResidualMLP) -> list[tuple[ChebyshevLagrange, Tensor]]:
     """The learned activations in their order, each with the weight that follows it (replica, out, channel)."""
-    pairs = [(block[0], block[1]) for block in network.blocks] + [(network.last_activation, network.last)]
-    return [(part, after.weight.detach()) for part, after in pairs if isinstance(part, ChebyshevLagrange)]
+    blocks = [tuple(block.children()) for block in network.blocks]
+    return [
+        (part, after.weight.detach())
+        for part, after in (*blocks, (network.last_activation, network.last))
+        if isinstance(part, ChebyshevLagrange) and isinstance(after, ReplicaLinear)
+    ]
 
 
 def inputs_of(network: ResidualMLP, x: Tensor) -> list[Tensor]:
