@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["describe_lines", "draw_lines", "line_keys"]
 
 BAND = 0.13  # opacity of the spread over the seeds
+ENDS = ("low", "high")
 DASHES: dict[str, Any] = {"--": (0, (4, 2)), "-": "-"}
 
 
@@ -48,11 +49,11 @@ def draw_line(axes: Axes, points: Sequence[tuple[float, Row]], line: Line) -> No
     x, errors = [x for x, _ in points], [row.error or 0.0 for _, row in points]
     colour, dash = LIGHT[line.colour], DASHES[line.dash]
     if line.level:
-        axes.plot(x, errors, color=colour, ls=dash, lw=1.2, zorder=2)  # type: ignore[arg-type]
+        axes.plot(x, errors, color=colour, ls=dash, lw=1.2, zorder=2)
         return
-    low, high = ([float(getattr(row, end) or row.error) for _, row in points] for end in ("low", "high"))
+    low, high = ([getattr(row, end) or error for (_, row), error in zip(points, errors, strict=True)] for end in ENDS)
     axes.fill_between(x, low, high, color=colour, alpha=BAND, lw=0, zorder=1)
-    axes.plot(x, errors, "o", ls=dash, color=colour, ms=3.6, lw=1.8, zorder=3)  # type: ignore[arg-type]
+    axes.plot(x, errors, "o", ls=dash, color=colour, ms=3.6, lw=1.8, zorder=3)
 
 
 def draw_diverged(axes: Axes, reading: Reading, panel: Panel, where: dict[str, float]) -> None:

@@ -23,7 +23,7 @@ from chebact.training.replicas import predict_replicas
 if TYPE_CHECKING:
     from chebact.lab.studies.training import Draw
 
-__all__ = ["BEYOND", "MEASURES", "SHAPE_SEEDS", "round_value"]
+__all__ = ["BEYOND", "MEASURES", "SHAPE_SEEDS", "numbers"]
 
 BEYOND = 1.25
 """The inputs beyond the range of the data are those of [-1.25, 1.25] that are not all in [-1, 1]."""

@@ -45,9 +45,20 @@ def row_of(record: StudyRecord) -> Row:
         found = [getattr(each, name) for each in functions]
         return None if any(each is None for each in found) else score_seeds(found).error
 
-    place = (spec.study, spec.panel, spec.line, spec.value)
-    numbers = (score.error, score.low, score.high, score.diverged, score.trainings, record.results.parameters)
-    return Row(*place, *numbers, other("beyond"), other("clamped"))
+    return Row(
+        spec.study,
+        spec.panel,
+        spec.line,
+        spec.value,
+        score.error,
+        score.low,
+        score.high,
+        score.diverged,
+        score.trainings,
+        record.results.parameters,
+        other("beyond"),
+        other("clamped"),
+    )
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from torch import Tensor
 from chebact.activations import ChebyshevLagrange
 from chebact.lab.functions import DATASETS, target
 from chebact.lab.spec import stream
-from chebact.lab.studies.measures import MEASURES, round_value
+from chebact.lab.studies.measures import MEASURES, numbers
 from chebact.lab.studies.spec import Settings, StudySpec
 from chebact.networks.residual_mlp import ResidualMLP
 from chebact.training.losses import Loss, absolute_error, scaled_huber_error
@@ -40,8 +40,8 @@ class Draw:
 
 
 def study_results(specs: Sequence[StudySpec]) -> list[dict[str, Any]]:
-    """Train the one spec of a group; the results part of its record."""
-    (spec,) = specs
+    """Train what the specs of a group share; the results part of the record of each, which is the same."""
+    spec = specs[0]
     replicas = [(function, seed) for function in spec.functions for seed in range(spec.seeds)]
     data = draw_data(spec.settings, replicas)
     network = make_network(spec.settings, replicas)
@@ -61,16 +61,11 @@ def study_results(specs: Sequence[StudySpec]) -> list[dict[str, Any]]:
     rmse = (predicted.double() - data.test_y.double()).square().mean(dim=(1, 2)).sqrt()
     failed = run.failed | ~rmse.isfinite()
     more = measure(failed, [function for function, _ in replicas], data)
-    return [
-        {
-            "parameters": spec.settings.parameters(),
-            "trainer": run.trainer,
-            "functions": [
-                {"function": function, "rmse": errors_of(rmse[own], failed[own]), **more(own)}
-                for function, own in slices_of(spec)
-            ],
-        }
+    found = [
+        {"function": function, "rmse": numbers(rmse[own], failed[own]), **more(own)}
+        for function, own in slices_of(spec)
     ]
+    return [{"parameters": spec.settings.parameters(), "trainer": run.trainer, "functions": found} for _ in specs]
 
 
 def slices_of(spec: StudySpec) -> list[tuple[str, slice]]:
@@ -78,11 +73,6 @@ def slices_of(spec: StudySpec) -> list[tuple[str, slice]]:
     return [
         (function, slice(index * spec.seeds, (index + 1) * spec.seeds)) for index, function in enumerate(spec.functions)
     ]
-
-
-def errors_of(errors: Tensor, failed: Tensor) -> list[float | None]:
-    """The numbers of the seeds, None where one diverged."""
-    return [None if lost else round_value(float(error)) for error, lost in zip(errors, failed, strict=True)]
 
 
 def generators(purpose: str, replicas: Sequence[tuple[str, int]]) -> list[torch.Generator]:
