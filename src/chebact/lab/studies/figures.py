@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from chebact.lab.page.axes import plain_log
 from chebact.lab.page.document import Key
 from chebact.lab.page.theme import LIGHT
+from chebact.lab.studies.plan import Axis, Line, Panel, label_of
 from chebact.lab.studies.rows import Reading, Row
 from chebact.lab.studies.sheets import format_error
-from chebact.lab.studies.table import Axis, Line, Panel, label_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

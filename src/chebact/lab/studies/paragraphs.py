@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from itertools import pairwise
 
 from chebact.lab.studies.figures import describe_lines
 from chebact.lab.studies.rows import Reading, Row
@@ -71,7 +72,7 @@ def points_for(reading: Reading, line: str, error: float) -> float | None:
     """How many points a line needs for an error, between the points of the study on straight lines of logarithms."""
     values = reading.study.panels[0].axis.values
     known = [(math.log(float(value)), math.log(reading.error(line, value))) for value in values]
-    for (x0, y0), (x1, y1) in zip(known, known[1:], strict=False):
+    for (x0, y0), (x1, y1) in pairwise(known):
         if y1 <= math.log(error) <= y0:
             return math.exp(x0 + (x1 - x0) * (y0 - math.log(error)) / (y0 - y1))
     return None
@@ -93,7 +94,8 @@ def points(reading: Reading) -> str:
         f"steps. With {first} points nothing is learned well: {few}.{saved} The published recipe has "
         f"{times(reading.error(OLD_CL, 1000), reading.error(CL, 1000))} the error of the recommended one with 1,000 "
         f"points, {times(reading.error(OLD_CL, first), reading.error(CL, first))} with {first} and "
-        f"{times(reading.error(OLD_CL, last), reading.error(CL, last))} with {last:,}. Of all trainings {lost(reading)}."
+        f"{times(reading.error(OLD_CL, last), reading.error(CL, last))} with {last:,}. Of all trainings "
+        f"{lost(reading)}."
     )
 
 
@@ -152,7 +154,7 @@ def interval(reading: Reading) -> str:
         f"{shown(usual)}) and with a = {new.value} by the recommended one ({shown(new.error or 0.0)}; a = 1 has "
         f"{shown(one)}). At a = 0.25 the errors are {shown(reading.error(OLD_CL, 0.25))} and "
         f"{shown(reading.error(CL, 0.25))}, at a = 8 {ends_in(reading.row(OLD_CL, 8.0))} and "
-        f"{ends_in(reading.row(CL, 8.0))}: too short an interval leaves most inputs to the straight tails, too long a one "
+        f"{ends_in(reading.row(CL, 8.0))}. A short interval leaves most inputs to the straight tails, a long one "
         f"spreads the nodes to where no input is. Of all trainings {lost(reading)}."
     )
 
@@ -173,13 +175,13 @@ def tails(reading: Reading) -> str:
     return (
         f"Without tails {bare.diverged} of {bare.trainings} trainings diverged by the published recipe, with "
         f"extrapolated ones {old.diverged}. Extrapolated tails have the least error in the range of the data "
-        f"({shown(new.error or 0.0)} by the recommended recipe, regression {shown(reading.error(CL, 'regression'))}, none "
-        f"{shown(reading.error(CL, 'none'))}). Up to a quarter beyond the range everything is worse: "
+        f"({shown(new.error or 0.0)} by the recommended recipe, regression {shown(reading.error(CL, 'regression'))}, "
+        f"none {shown(reading.error(CL, 'none'))}). Up to a quarter beyond the range everything is worse: "
         f"{shown(far['extrapolate'])} with extrapolated tails, {shown(far['regression'])} with those of regression, "
         f"{shown(far['none'])} without, {shown(reading.row(RELU).beyond or 0.0)} with ReLU and "
-        f"{shown(reading.row(TANH).beyond or 0.0)} with tanh. Few inputs lie outside the interval: {was:.0f} % before and "
-        f"{became:.0f} % after training by the published recipe, {before:.0f} and {after:.0f} % by the recommended one. "
-        f"Those few matter: with inputs clamped to the interval after training the error is "
+        f"{shown(reading.row(TANH).beyond or 0.0)} with tanh. Few inputs lie outside the interval: {was:.0f} % before "
+        f"and {became:.0f} % after training by the published recipe, {before:.0f} and {after:.0f} % by the recommended "
+        f"one. Those few matter: with inputs clamped to the interval after training the error is "
         f"{times(old.clamped or 0.0, old.error or 1.0)} and {times(new.clamped or 0.0, new.error or 1.0)} as large."
     )
 
@@ -200,9 +202,9 @@ def regularisation(reading: Reading) -> str:
     bests = [reading.best(f"published-{level:g}", "decay").error or 1.0 for level in (0.1, 0.01)]
     bent = [reading.best(f"published-{level:g}", "curvature").error or 1.0 for level in (0.1, 0.01)]
     return (
-        "The paper asks which regularisation slows the degradation by noise. The best error over the axis as a share of "
-        f"that with next to no regularisation, at noise 0.01, 0.04 and 0.1: {'; '.join(parts)}. By the published recipe "
-        f"the error grows {plain:.1f} times from noise 0.01 to 0.1; with the best decay for each level "
+        "The paper asks which regularisation slows the degradation by noise. The least error over the axis as a share "
+        f"of that with next to no regularisation, at noise 0.01, 0.04 and 0.1: {'; '.join(parts)}. By the published "
+        f"recipe the error grows {plain:.1f} times from noise 0.01 to 0.1; with the best decay for each level "
         f"{bests[0] / bests[1]:.1f} times, with the best penalty {bent[0] / bent[1]:.1f} times. Of all trainings "
         f"{lost(reading)}."
     )

@@ -8,11 +8,12 @@ from functools import cached_property
 from typing import Any
 
 from chebact.lab import LabError
+from chebact.lab.studies.plan import Line, Panel, Study, label_of, specs_of_study
 from chebact.lab.studies.record import FunctionResults, StudyRecord
 from chebact.lab.studies.scores import Score, score_of, score_seeds
 from chebact.lab.studies.shapes import Shapes, read_shapes
 from chebact.lab.studies.spec import StudyRequest
-from chebact.lab.studies.table import STUDIES, Line, Panel, Study, label_of, specs_of_study
+from chebact.lab.studies.table import STUDIES
 
 __all__ = ["Reading", "Row", "readings_of", "rows_of"]
 

@@ -9,8 +9,9 @@ from typing import Any
 from chebact.lab import LabError
 from chebact.lab.engine import Engine, Step, Work
 from chebact.lab.spec import check_choice
+from chebact.lab.studies.plan import specs_of_study
 from chebact.lab.studies.spec import StudyRequest, StudySpec
-from chebact.lab.studies.table import STUDIES, specs_of_study
+from chebact.lab.studies.table import STUDIES
 from chebact.lab.studies.training import study_results
 
 __all__ = ["NAME", "groups_of", "run_studies"]

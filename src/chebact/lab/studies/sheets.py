@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from chebact.lab.page.sheet import Cell, Head, Sheet, as_markdown
+from chebact.lab.studies.plan import Line, Panel, label_of
 from chebact.lab.studies.rows import Reading, Row
-from chebact.lab.studies.table import Line, Panel, label_of
 
 __all__ = ["format_error", "markdown_sheets", "sheets_of"]
 
