@@ -34,7 +34,11 @@ def describe_records(records: Sequence[Record]) -> list[str]:
     for record in records:
         spec, score = record.typed.spec, score_of(record.typed)
         where = " ".join(word for word in (spec.study, spec.panel, spec.line, spec.value) if word)
-        error = "no error, more than half of the seeds diverged" if score.error is None else f"RMSE {score.error:.4f}"
+        error = (
+            "no error, half of the seeds of a function or more diverged"
+            if score.error is None
+            else f"RMSE {score.error:.4f}"
+        )
         lost = f", {score.diverged} of {score.trainings} diverged" if score.diverged else ""
         lines.append(f"{where}: {error}{lost}")
     return lines
