@@ -6,13 +6,14 @@
 torch.Size([5, 1])
 """
 
-from chebact import functional, kernels
+from chebact import functional, kernels, private
 from chebact.activations import ChebyshevLagrange, Cubic, PrototypeSimilarity, WeightedChebyshev
 from chebact.curvature import curvature_penalty
 from chebact.export import FoldedActivation, fold_, log_activations, to_c, to_sympy
 from chebact.interpolation import coefficients_to_values, end_slopes, error_bound, polynomial, values_to_coefficients
 from chebact.node_positions import nodes
 from chebact.plotting import plot_activation, plot_activations
+from chebact.ranges import NotPolynomialError, RangePenalty, input_ranges, range_penalty, to_polynomial
 from chebact.recording import InputSample, materialize, record_inputs, share_outside
 from chebact.surgery import Replacement, replace_activations
 from chebact.table import ACTIVATIONS, make_activation, parameter_groups, register_activation
@@ -25,7 +26,9 @@ __all__ = [
     "Cubic",
     "FoldedActivation",
     "InputSample",
+    "NotPolynomialError",
     "PrototypeSimilarity",
+    "RangePenalty",
     "Replacement",
     "WeightedChebyshev",
     "coefficients_to_values",
@@ -34,6 +37,7 @@ __all__ = [
     "error_bound",
     "fold_",
     "functional",
+    "input_ranges",
     "kernels",
     "log_activations",
     "make_activation",
@@ -43,11 +47,14 @@ __all__ = [
     "plot_activation",
     "plot_activations",
     "polynomial",
+    "private",
+    "range_penalty",
     "record_inputs",
     "register_activation",
     "replace_activations",
     "share_outside",
     "to_c",
+    "to_polynomial",
     "to_sympy",
     "values_to_coefficients",
 ]

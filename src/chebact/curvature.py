@@ -13,8 +13,8 @@ from torch import nn
 from torch.nn.parameter import is_lazy
 
 from chebact.basis import Basis
-from chebact.checks import check_module, must_be
-from chebact.learned import LearnedActivation
+from chebact.checks import must_be
+from chebact.learned import learned_activations
 
 __all__ = ["curvature_form", "curvature_penalty", "curvature_roots"]
 
@@ -32,11 +32,7 @@ def curvature_penalty(model: nn.Module) -> torch.Tensor:
     32.0
     >>> loss = net(torch.ones(5, 2)).abs().mean() + 1e-5 * curvature_penalty(net)
     """
-    check_module("model", model)
-    learned = [part for part in model.modules() if isinstance(part, LearnedActivation)]
-    if not learned:
-        kinds = "ChebyshevLagrange or WeightedChebyshev"
-        raise ValueError(must_be("model", f"a module with a learned activation ({kinds})", model))
+    learned = learned_activations(model).values()
     if any(is_lazy(part.learned) for part in learned):
         raise ValueError("model must not be lazy, got a lazy activation; call chebact.materialize")
     if len({part.replicas for part in learned}) > 1:

@@ -11,11 +11,11 @@ from torch.nn.utils import parametrize
 
 from chebact.basis import Basis
 from chebact.channels import describe_axes, find_axis
-from chebact.checks import check_axis, check_count, check_dtype, check_tensor, must_be
+from chebact.checks import check_axis, check_count, check_dtype, check_module, check_tensor, must_be
 from chebact.functional import apply_basis, check_tensors
 from chebact.torch_modes import rename_parameter, stored_parameter
 
-__all__ = ["EXTRA_STATE", "OLD_NAME", "LearnedActivation"]
+__all__ = ["EXTRA_STATE", "OLD_NAME", "LearnedActivation", "learned_activations"]
 
 EXTRA_STATE = "_extra_state"  # torch's name in a state dict for data that is not a parameter or buffer
 _Tensor = torch.Tensor
@@ -83,6 +83,10 @@ class LearnedActivation(nn.Module):
         """The parameters of one channel: (degree + 1,)."""
         rows = self.learned if self.replicas is None else self.learned[replica]
         return rows[channel * rows.shape[0] // (self.channels or rows.shape[0])]
+
+    def channel_axis(self, x: torch.Tensor) -> int | None:
+        """The channel axis of an input, counted over all its axes; None if all elements are one channel."""
+        return None if self.channels is None else find_axis(x.dim(), self.channel_dim, self.replicas is not None)
 
     def _rows(self) -> int | None:
         """The number of rows of the parameter, or None while the number of channels is unknown."""
@@ -219,3 +223,13 @@ class LearnedActivation(nn.Module):
         parts += [f"channel_dim={self.channel_dim}"] if explicit else []
         parts += [f"replicas={self.replicas}"] if self.replicas is not None else []
         return ", ".join(parts)
+
+
+def learned_activations(model: Any) -> dict[str, LearnedActivation]:
+    """The learned activations of a model by their names; a ValueError if there are none."""
+    check_module("model", model)
+    found = {name: part for name, part in model.named_modules() if isinstance(part, LearnedActivation)}
+    if not found:
+        kinds = "ChebyshevLagrange or WeightedChebyshev"
+        raise ValueError(must_be("model", f"a module with a learned activation ({kinds})", model))
+    return found

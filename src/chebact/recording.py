@@ -27,6 +27,7 @@ __all__ = [
     "record_inputs",
     "run_once",
     "share_outside",
+    "watching",
 ]
 
 SLOTS = 16  # calls in a sample
@@ -139,7 +140,16 @@ def record_inputs(
         name: InputSample(getattr(part, "channel_dim", 1), getattr(part, "replicas", None) is not None, points, seed)
         for name, part in found.items()
     }
-    watchers = {part: _make_watcher(samples[name]) for name, part in found.items()}
+    with watching({part: _make_watcher(samples[name]) for name, part in found.items()}):
+        yield samples
+
+
+@contextmanager
+def watching(watchers: Mapping[nn.Module, Watcher]) -> Iterator[None]:
+    """Call each watcher with the input of every call of its module inside the block.
+
+    Inputs in a graph of torch.compile and inside a transform of torch.func are not seen.
+    """
     foreign = {id(part): watcher for part, watcher in watchers.items() if not _notifies(part)}
     with ExitStack() as stack:
         for part, watcher in watchers.items():
@@ -148,7 +158,7 @@ def record_inputs(
                 stack.callback(unwatch, part, watcher)
         if foreign:
             stack.callback(register_module_forward_pre_hook(_GlobalHook(foreign)).remove)
-        yield samples
+        yield
 
 
 def _notifies(module: nn.Module) -> bool:

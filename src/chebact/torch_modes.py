@@ -16,6 +16,7 @@ from torch._C._functorch import TransformType
 from torch._functorch.pyfunctorch import retrieve_all_functorch_interpreters
 from torch.autograd import forward_ad
 from torch.nn.modules import module as _modules
+from torch.utils._python_dispatch import TorchDispatchMode
 
 if TYPE_CHECKING:
     from torch.optim import Optimizer  # a slow import that is not needed otherwise
@@ -24,11 +25,14 @@ __all__ = [
     "OWN_TYPES",
     "PRIVATE_NAMES",
     "Mode",
+    "OperationWatcher",
     "find_mode",
     "has_global_hooks",
     "has_hooks",
+    "in_backward",
     "in_forward_mode",
     "is_batched",
+    "is_compiled",
     "is_exporting",
     "is_zero_tensor",
     "optimizer_has_hooks",
@@ -55,6 +59,9 @@ PRIVATE_NAMES = {
     "torch._C._functorch.is_legacy_batchedtensor": "batched gradcheck would pass a kernel no memory",
     "torch._C._functorch.TransformType": "functionalize and nested forward derivatives would not be detected",
     "torch._functorch.pyfunctorch.retrieve_all_functorch_interpreters": "the same: it lists the active transforms",
+    "torch._C._current_graph_task_id": "what a checkpoint computes again would be counted twice",
+    "Module._compiled_call_impl": "a penalty on inputs would not see that a model is compiled, and count nothing",
+    "torch.utils._python_dispatch.TorchDispatchMode": "operations that are not polynomial would not be found",
     "torch.autograd.forward_ad._current_level": "forward derivatives would be zero in compiled graphs",
     "Tensor._is_zerotensor": "a lazy zero gradient would be read from address 0",
     "Module._parameters": "reading the parameter of a learned activation would take 1 us longer",
@@ -122,6 +129,28 @@ def find_mode(x: Any, heights: Any) -> Mode:
 def in_forward_mode() -> bool:
     """Whether forward mode is active (`torch.func.jvp`, `torch.autograd.forward_ad`)."""
     return forward_ad._current_level >= 0
+
+
+def in_backward() -> bool:
+    """Whether this thread is inside a backward pass, where a checkpoint computes its part again."""
+    return torch._C._current_graph_task_id() != -1
+
+
+def is_compiled(module: nn.Module) -> bool:
+    """Whether a module is the result of torch.compile, or was compiled in place by `module.compile()`."""
+    return type(module).__name__ == "OptimizedModule" or module._compiled_call_impl is not None
+
+
+class OperationWatcher(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Inside its block `hear` is called with the name and the arguments of every operation of torch."""
+
+    def __init__(self, hear: Callable[[str, Any], None]) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.hear = hear
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.hear(str(func.name()).partition("::")[2].partition(".")[0], args)
+        return func(*args, **(kwargs or {}))
 
 
 def _has_tracing_mode() -> bool:

@@ -8,6 +8,7 @@ from html import escape
 from typing import NamedTuple
 
 from chebact.checks import Interval
+from chebact.text_table import text_table
 
 __all__ = ["Left", "Replaced", "Report"]
 
@@ -56,9 +57,7 @@ class Report:
     output_difference: float | None = None
 
     def __str__(self) -> str:
-        rows = [HEADS, *map(_cells, self.replaced)]
-        widths = [max(len(row[column]) for row in rows) for column in range(len(HEADS))]
-        lines = ["  ".join(_aligned(row, widths)).rstrip() for row in rows]
+        lines = [text_table([HEADS, *map(_cells, self.replaced)], words=2)]
         lines += [f"left: {name} ({kind}): {reason}" for name, kind, reason in self.left]
         return "\n".join([*lines, self._sum()])
 
@@ -81,11 +80,6 @@ def _cells(row: Replaced) -> tuple[str, ...]:
     differences = ("-" if d is None else f"{d:.2g}" for d in (row.difference, row.difference_on_example))
     place = (row.name, row.kind, str(row.channels), str(row.channel_dim), row.evidence)
     return (*place, interval, str(row.calls), *differences)
-
-
-def _aligned(row: Sequence[str], widths: Sequence[int]) -> list[str]:
-    left = [text.ljust(width) for text, width in zip(row[:2], widths[:2], strict=True)]
-    return left + [text.rjust(width) for text, width in zip(row[2:], widths[2:], strict=True)]
 
 
 def _html(cells: Sequence[str]) -> str:

@@ -1,0 +1,160 @@
+"""A penalty on inputs of learned activations that are outside their intervals less a margin."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from functools import partial
+from types import TracebackType
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from chebact.checks import check_not_negative, check_number, must_be
+from chebact.learned import LearnedActivation, learned_activations
+from chebact.ranges.excess import excess_penalty
+from chebact.recording import watching
+from chebact.torch_modes import in_backward, is_compiled
+
+__all__ = ["DEFAULT_MARGIN", "RangePenalty", "check_margin", "range_penalty"]
+
+DEFAULT_MARGIN = 0.2
+
+
+def range_penalty(
+    model: nn.Module, margin: float = DEFAULT_MARGIN, *, weight: float = 1.0, allow_unreached: bool = False
+) -> RangePenalty:
+    """A penalty that keeps the inputs of all learned activations of a model inside their intervals.
+
+    Use it around the forward pass: `with penalty: loss = criterion(model(x), y)`, then
+    `(loss + penalty.value()).backward()`. Once nothing is outside, `chebact.to_polynomial` removes the tails and the
+    function stays the same.
+
+    Args:
+        model: the model that runs inside the block, not compiled; the penalty does not change it.
+        margin: inputs are to stay below 1 - margin of the half width of the interval, measured from its middle.
+        weight: the factor of the penalty.
+        allow_unreached: whether `value` accepts a pass that does not reach every learned activation.
+
+    >>> from chebact import ChebyshevLagrange
+    >>> model = nn.Sequential(ChebyshevLagrange(2))
+    >>> penalty = range_penalty(model)
+    >>> with penalty:
+    ...     output = model(torch.tensor([[0.5, -0.8], [1.8, 0.0]]))  # one element is 1.0 beyond 0.8
+    >>> penalty.value()  # the mean of the squares, 1/4, and the mean of the worst of both channels, 1/2
+    tensor(0.7500)
+    """
+    return RangePenalty(model, margin, weight=weight, allow_unreached=allow_unreached)
+
+
+class RangePenalty:
+    """Hears the inputs of the learned activations of a model inside its `with` block; made by `range_penalty`.
+
+    The penalty of a call is the mean of the squared excess of its elements, plus the mean over the channels of the
+    largest squared excess; the excess is max(|u| - (1 - margin), 0), where u is the position in the interval, from -1
+    to 1. `value` is the sum over all calls; with replicas also over the replicas, each of which has its own mean. A
+    block that is entered again starts from zero.
+    """
+
+    def __init__(self, model: nn.Module, margin: float, *, weight: float, allow_unreached: bool) -> None:
+        self.margin, self.weight = check_margin(margin), check_not_negative("weight", weight)
+        self.activations = learned_activations(model)
+        if not isinstance(allow_unreached, bool):
+            raise TypeError(must_be("allow_unreached", "True or False", allow_unreached))
+        self.allow_unreached = allow_unreached
+        self._model, self._depth, self._stack = model, 0, ExitStack()
+        self._reset()
+
+    def _reset(self) -> None:
+        self._calls: list[tuple[LearnedActivation, Tensor, int]] = []
+        self._known: list[Tensor] = []
+        self._reached: set[str] = set()
+        self._without_gradients = False
+
+    def __enter__(self) -> RangePenalty:
+        if torch.compiler.is_compiling() or any(is_compiled(part) for part in self._model.modules()):
+            raise RuntimeError(
+                "the model of range_penalty must run in eager mode, got a compiled one, whose inputs cannot be heard; "
+                "train without torch.compile and compile the result"
+            )
+        self._depth += 1
+        if self._depth == 1:
+            self._reset()
+            watchers: Any = {part: partial(self._hear, name) for name, part in self.activations.items()}
+            self._stack.enter_context(watching(watchers))
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._depth -= 1
+        if self._depth == 0:
+            self._stack.close()
+
+    def _hear(self, name: str, x: Tensor) -> None:
+        if in_backward():  # a checkpoint computes again what has been heard
+            return
+        self._reached.add(name)
+        part = self.activations[name]
+        if x.requires_grad and torch.is_grad_enabled():
+            self._calls.append((part, x, x._version))
+            return
+        self._without_gradients |= not torch.is_grad_enabled()
+        with torch.no_grad():  # at once: a layer may write into x
+            self._known.append(self._penalty_of(part, x, None))
+
+    def value(self, *, weights: Tensor | None = None) -> Tensor:
+        """The weight times the penalty of all calls so far, (); differentiable.
+
+        `weights` (batch,) or (replica, batch) are the shares of the rows in the mean, which add up to one per replica;
+        by default all rows have the same.
+        """
+        self._check_heard()
+        for part, x, version in self._calls:
+            if x._version != version:
+                raise RuntimeError(
+                    f"the input of {self._name_of(part)} must stay as it is until value(), got one that was changed in "
+                    "place; do without inplace=True after it"
+                )
+            self._known.append(self._penalty_of(part, x, weights))
+        self._calls.clear()
+        total = self._known[0] if len(self._known) == 1 else torch.stack(self._known).sum()
+        self._known = [total]
+        return total if self.weight == 1.0 else self.weight * total
+
+    def _penalty_of(self, part: LearnedActivation, x: Tensor, weights: Tensor | None) -> Tensor:
+        axis, replicated = part.channel_axis(x), part.replicas is not None
+        return excess_penalty(x, part.basis.interval, self.margin, axis, replicated, weights)
+
+    def _name_of(self, part: LearnedActivation) -> str:
+        return next(name for name, each in self.activations.items() if each is part)
+
+    def _check_heard(self) -> None:
+        missing = [name for name in self.activations if name not in self._reached]
+        how = (
+            "run the model itself inside `with penalty:`, not a copy of it, and neither compiled nor inside a "
+            "transform of torch.func"
+        )
+        if not self._reached:
+            raise RuntimeError(f"the penalty must have heard a call of the model, got none; {how}")
+        if missing and not self.allow_unreached:
+            raise RuntimeError(
+                f"the penalty must have heard every learned activation, got no call of {', '.join(missing)}; {how}, or "
+                "set allow_unreached=True if the model has parts that it does not always use"
+            )
+        if self._without_gradients and torch.is_grad_enabled():
+            raise RuntimeError(
+                "the calls of the model must be made with gradients enabled, got calls without; leave "
+                "torch.no_grad() or call value() inside it too, and use checkpoint(..., use_reentrant=False)"
+            )
+
+    def __repr__(self) -> str:
+        return f"RangePenalty({len(self.activations)} activations, margin={self.margin}, weight={self.weight})"
+
+
+def check_margin(margin: Any) -> float:
+    """`margin` as a share of the half width: zero or more, and below one."""
+    number = check_number("margin", margin)
+    if not 0.0 <= number < 1.0:
+        raise ValueError(must_be("margin", "at least 0 and below 1", number))
+    return number
