@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 __all__ = ["describe_lines", "draw_lines", "line_keys"]
 
 BAND = 0.13  # opacity of the spread over the seeds
+SMALL = 0.001  # a tick up to here has an exponent
+ROW = 0.06  # height of a number on top of a panel
 ENDS = ("low", "high")
 DASHES: dict[str, Any] = {"--": (0, (4, 2)), "-": "-"}
 
@@ -39,8 +41,8 @@ def draw_lines(axes: Axes, reading: Reading, panel: Panel) -> str:
     for line in panel.lines:
         points = [(where[label_of(value)], row) for value, row in reading.line_rows(panel, line)]
         draw_line(axes, [(x, row) for x, row in points if row.error is not None], line)
-    draw_diverged(axes, reading, panel, where)
     set_axes(axes, panel, where)
+    draw_diverged(axes, reading, panel, where)
     return describe_lines(reading, panel)
 
 
@@ -63,12 +65,14 @@ def draw_diverged(axes: Axes, reading: Reading, panel: Panel, where: dict[str, f
         for value, row in reading.line_rows(panel, line):
             if row.diverged and not line.level:
                 x = where[label_of(value)]
-                height = 0.99 - 0.06 * stacked.setdefault(x, 0)
+                height = 1 - ROW * stacked.setdefault(x, 0)
                 stacked[x] += 1
                 axes.text(
                     x, height, f"×{row.diverged}", transform=axes.get_xaxis_transform(), ha="center", va="top",
-                    fontsize=8, color=LIGHT[line.colour],
+                    fontsize=9, color=LIGHT[line.colour],
                 )  # fmt: skip
+    low, high = axes.get_ylim()
+    axes.set_ylim(low, high * (high / low) ** (ROW * max(stacked.values(), default=0)))
 
 
 def set_axes(axes: Axes, panel: Panel, where: dict[str, float]) -> None:
@@ -92,12 +96,14 @@ def set_axes(axes: Axes, panel: Panel, where: dict[str, float]) -> None:
 def short_tick(label: str) -> str:
     """A tick that needs little room.
 
-    >>> short_tick("20000"), short_tick("1e-06"), short_tick("none")
-    ('20k', '1e-6', 'none')
+    >>> short_tick("20000"), short_tick("0.0003"), short_tick("0.01"), short_tick("none")
+    ('20k', '3e-4', '0.01', 'none')
     """
     if label.endswith("000"):
         return f"{label[:-3]}k"
-    return label.replace("e-0", "e-")
+    if label.startswith("0.00") or "e-" in label:
+        return f"{float(label):g}" if float(label) > SMALL else f"{float(label):.0e}".replace("e-0", "e-")
+    return label
 
 
 def describe_lines(reading: Reading, panel: Panel) -> str:

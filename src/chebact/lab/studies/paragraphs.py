@@ -25,8 +25,8 @@ RELU, OLD_RELU, TANH, OLD_TANH = "relu-recommended", "relu-published", "tanh-rec
 def times(one: float, other: float) -> str:
     """A ratio in words.
 
-    >>> times(0.03, 0.02), times(0.0201, 0.02)
-    ('1.5 times', '1.01 times')
+    >>> times(0.03, 0.02), times(0.0204, 0.02)
+    ('1.5 times', '1.02 times')
     """
     ratio = one / other
     return f"{ratio:.2g} times" if not 0.9 < ratio < 1.1 else f"{ratio:.2f} times"
