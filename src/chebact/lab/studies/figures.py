@@ -59,7 +59,7 @@ def draw_line(axes: Axes, points: Sequence[tuple[float, Row]], line: Line) -> No
 
 
 def draw_diverged(axes: Axes, reading: Reading, panel: Panel, where: dict[str, float]) -> None:
-    """How many trainings diverged, on top of the panel at their place, in the colour of their line."""
+    """How many trainings diverged, on top of the panel, in the colour of their line, bold for a solid one."""
     stacked: dict[float, int] = {}
     for line in panel.lines:
         for value, row in reading.line_rows(panel, line):
@@ -69,7 +69,7 @@ def draw_diverged(axes: Axes, reading: Reading, panel: Panel, where: dict[str, f
                 stacked[x] += 1
                 axes.text(
                     x, height, f"×{row.diverged}", transform=axes.get_xaxis_transform(), ha="center", va="top",
-                    fontsize=9, color=LIGHT[line.colour],
+                    fontsize=9, color=LIGHT[line.colour], fontweight="bold" if line.dash == "-" else "normal",
                 )  # fmt: skip
     low, high = axes.get_ylim()
     axes.set_ylim(low, high * (high / low) ** (ROW * max(stacked.values(), default=0)))

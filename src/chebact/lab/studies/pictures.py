@@ -23,7 +23,7 @@ __all__ = ["DRAWINGS", "Drawing", "file_figure", "page_picture"]
 WIDTH, HEIGHT = 470, 330  # of a drawing with its margins; a file of that width is legible on a telephone
 MARGINS = (78, 14, 44, 30)  # left, right, bottom, top
 KEY_HEIGHT = 15.5
-SPREAD = "The band is the spread over the seeds; × counts trainings that diverged."
+SPREAD = "The band is the spread over the seeds; × counts trainings that diverged, bold for solid lines."
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -94,10 +95,9 @@ class Reading:
         return row_of(self.records[panel, line, label_of(value)])
 
     def error(self, line: str, value: Any = "", panel: str = "") -> float:
-        """The error of a point that has one."""
+        """The error of a point, infinite where too many of its trainings diverged."""
         found = self.row(line, value, panel).error
-        assert found is not None
-        return found
+        return math.inf if found is None else found
 
     def line_rows(self, panel: Panel, line: Line) -> list[tuple[Any, Row]]:
         """The rows of a line that are there, each with its value; of a level the same row at both ends of the axis."""

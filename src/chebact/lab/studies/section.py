@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from chebact.lab.page.document import Block, Commands, Finding, Fold, Missing, Section, Words
+from chebact.lab.page.networks import network_picture
 from chebact.lab.page.results import Results
 from chebact.lab.studies.paragraphs import paragraph_of
 from chebact.lab.studies.pictures import page_picture
@@ -20,18 +21,24 @@ INTRODUCTION = (
     "here in place of 1,000, so that all lines have as many steps."
 )
 
+NETWORK = Fold(
+    "The network",
+    (network_picture("studies", "The network. σ is the activation; + adds a shortcut.", drawing="synthetic"),),
+)
+
 
 def sections(results: Results) -> list[Section]:
     """One section for every study that has records, or one that says that there are none."""
     readings = readings_of(results.typed(StudyRecord))
     if not readings:
-        return [Section("studies", "Studies", (Missing("Not run yet.", "chebact run study"),), INTRODUCTION)]
+        missing = Missing("Not run yet.", "chebact run study")
+        return [Section("studies", "Studies", (missing, NETWORK), INTRODUCTION)]
     first = Section("studies", "Studies", overview(readings), INTRODUCTION, finding=finding_of(readings))
     return [first, *map(section_of, readings)]
 
 
 def overview(readings: list[Reading]) -> tuple[Block, ...]:
-    """What was studied, and how to do it again."""
+    """What was studied, what is missing, the network, and how to do it again."""
     there = {reading.study.name for reading in readings}
     items = tuple(f"{reading.study.title}: {reading.study.question}" for reading in readings)
     missing = [
@@ -39,11 +46,9 @@ def overview(readings: list[Reading]) -> tuple[Block, ...]:
         for name, row in STUDIES.items()
         if name not in there
     ]
-    again = Fold(
-        "How to run it again",
-        (Words(("Finished parts are skipped.",)), Commands(("chebact run study", "chebact report studies"))),
-    )
-    return (Words(items=items), *missing, again)
+    commands = Commands(("chebact run study", "chebact report studies"))
+    again = Fold("How to run it again", (Words(("Finished parts are skipped.",)), commands))
+    return (Words(items=items), *missing, NETWORK, again)
 
 
 def section_of(reading: Reading) -> Section:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 from chebact.lab.page.sheet import Cell, Head, Sheet, as_markdown
@@ -14,9 +15,11 @@ __all__ = ["format_error", "markdown_sheets", "sheets_of"]
 def format_error(error: float) -> str:
     """An error with three significant digits.
 
-    >>> format_error(0.012345), format_error(0.5), format_error(123.4)
-    ('0.0123', '0.500', '123')
+    >>> format_error(0.012345), format_error(0.5), format_error(123.4), format_error(math.inf)
+    ('0.0123', '0.500', '123', 'no number')
     """
+    if not math.isfinite(error):
+        return "no number"
     return f"{error:#.3g}".rstrip(".")
 
 
