@@ -34,7 +34,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent
 VENV = ROOT / ".venv"
 PEERS_VENV = ROOT / ".venv-peers"
-EXTRAS = "lab,dask,onnx,test"
+EXTRAS = "lab,dask,onnx,private,test"
 OLDEST_TORCH = (2, 6)
 PEERS = ("torchortho==0.1.2", "deepsplines==1.0.0", "rational-activations==0.2.0", "torchcurves==0.3.3")
 SETUP_VERSION = "1"  # increase it when the steps below change; then every environment is updated

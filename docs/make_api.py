@@ -14,6 +14,7 @@ MODULES = (
     "chebact.functional",
     "chebact.kernels",
     "chebact.networks",
+    "chebact.private",
     "chebact.training",
     "chebact.estimators",
 )

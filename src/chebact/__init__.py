@@ -6,7 +6,7 @@
 torch.Size([5, 1])
 """
 
-from chebact import functional, kernels
+from chebact import functional, kernels, private
 from chebact.activations import ChebyshevLagrange, Cubic, PrototypeSimilarity, WeightedChebyshev
 from chebact.curvature import curvature_penalty
 from chebact.export import FoldedActivation, fold_, log_activations, to_c, to_sympy
@@ -61,6 +61,7 @@ __all__ = [
     "plot_activation",
     "plot_activations",
     "polynomial",
+    "private",
     "range_penalty",
     "record_inputs",
     "register_activation",

@@ -34,7 +34,7 @@ LAYERS = [
     ["recording"],
     ["plotting", "networks.*", "surgery.*"],
     ["export.*"],
-    ["ranges.*"],
+    ["private.*", "ranges.*"],
     ["training.losses"],
     ["training.task", "training.fused.ops.*"],
     ["training.fused.*"],
