@@ -61,10 +61,10 @@ ROWS = (
         "The table of image classification, each activation against ReLU, and the page.",
     ),
     Experiment(
-        "tables",
-        "Tables",
-        "Fit the estimators and those of scikit-learn on tables, by cross-validation.",
-        "The comparison on tables, and the coverage of predicted intervals.",
+        "arena",
+        "Arena",
+        "Fit many models on many tables, all with the same splits, or on a table of your own.",
+        "The scores of the arena, the mean ranks, each model against ours, and the page.",
     ),
     Experiment(
         "studies",
