@@ -34,6 +34,7 @@ LAYERS = [
     ["recording"],
     ["plotting", "networks.*", "surgery.*"],
     ["export.*"],
+    ["ranges.bounds.*"],
     ["private.*", "ranges.*"],
     ["training.losses"],
     ["training.task", "training.fused.ops.*"],
