@@ -152,7 +152,7 @@ def size(reading: Reading) -> str:
         f"{reading.error(CL, 4, 'width') / reading.error(CL, 64, 'width'):.1f}, with ReLU by "
         f"{reading.error(RELU, 4, 'width') / reading.error(RELU, 64, 'width'):.1f}. With one block it has {shown(one)} "
         f"and ReLU {shown(relu)}{': there the activation loses' if one > relu else ''}; the published recipe has "
-        f"{shown(reading.error(OLD_CL, 1, 'depth'))} there. The published recipe diverges in small and in deep networks: "
+        f"{shown(reading.error(OLD_CL, 1, 'depth'))} there. It diverges in small and in deep networks: "
         f"{small.diverged} of {small.trainings} trainings at width 4, {large.diverged} with six blocks. {lost(reading)}"
     )
 
