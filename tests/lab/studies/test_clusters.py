@@ -39,6 +39,13 @@ def test_the_result_is_a_fixed_point_of_scipys_k_means_and_has_the_greatest_silh
     assert silhouette_score(curves, found.labels) >= max(found.silhouettes.values()) - 0.02
 
 
+@pytest.mark.parametrize("curves", [PLANTED[:1], PLANTED[:2], numpy.repeat(PLANTED[:1], 7, axis=0)])
+def test_few_curves_and_equal_ones_are_one_cluster(curves):
+    found = cluster_curves(curves)
+    assert found.shares == [1.0]
+    numpy.testing.assert_allclose(found.centres[0], curves.mean(axis=0))
+
+
 def test_curves_are_normalised_and_a_flat_one_stays_zero():
     curves = normalised(numpy.stack([5 - 3 * GRID, numpy.full_like(GRID, 2.0), -(GRID**2) + 0.3 * GRID]))
     numpy.testing.assert_allclose(curves.mean(axis=1), 0, atol=1e-12)

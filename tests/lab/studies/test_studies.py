@@ -18,13 +18,14 @@ from chebact.lab.studies import run as run_module
 from chebact.lab.studies import training
 from chebact.lab.studies.lines import equal_parameters, equal_steps, learned_lines, reference_lines
 from chebact.lab.studies.markdown import document_blocks
-from chebact.lab.studies.paragraphs import PARAGRAPHS, paragraph_of
+from chebact.lab.studies.paragraphs import PARAGRAPHS, growth_of, paragraph_of
 from chebact.lab.studies.pictures import DRAWINGS
 from chebact.lab.studies.plan import Panel, Study, specs_of_study, vary
 from chebact.lab.studies.rows import readings_of
 from chebact.lab.studies.scores import score_seeds
 from chebact.lab.studies.spec import PUBLISHED, RECOMMENDED, StudyRequest
 from chebact.lab.studies.table import STUDIES
+from chebact.lab.studies.tails_figure import mean_outside
 from chebact.networks import ResidualMLP
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -239,6 +240,35 @@ class TestCommitted:
             found.setdefault(record.spec.settings, []).append(errors)
         assert sum(len(each) > 1 for each in found.values()) > 5
         assert [errors for errors in found.values() if any(each != errors[0] for each in errors)] == []
+
+    def test_words_of_the_paragraphs_that_no_number_chooses_are_true(self):
+        reading = {each.study.name: each for each in readings_of(committed())}
+        lines, noise = ("published", "recommended"), ("0.01", "0.04", "0.1")
+        for recipe in lines:  # a wrong interval costs more than the activation gains
+            at_four, at_one = (reading["interval"].error(f"cl-{recipe}", a) for a in (4.0, 1.0))
+            assert at_four > reading["interval"].error(f"relu-{recipe}") > at_one
+        for recipe in lines:  # the best weight grows with the noise
+            for panel in ("decay", "curvature"):
+                best = [float(reading["regularisation"].best(f"{recipe}-{level}", panel).value) for level in noise]
+                assert best == sorted(best)
+                assert best[0] < best[-1]
+        for panel in ("decay", "curvature"):  # both slow the degradation
+            assert growth_of(reading["regularisation"], panel) < growth_of(reading["regularisation"], "decay", 1e-6)
+        factors = [
+            reading["regularisation"].error(f"recommended-{level}", 1e-5, "curvature")
+            / reading["regularisation"].error(f"recommended-{level}", 1e-7, "curvature")
+            for level in noise
+        ]
+        assert min(factors[:2]) > 1 > factors[2]  # the penalty pays only where there is much noise
+        tails = reading["tails"]
+        for (
+            recipe
+        ) in lines:  # extrapolated tails have the least error in range, few inputs are outside, and they matter
+            row = tails.row(f"cl-{recipe}", "extrapolate")
+            assert row.error == tails.best(f"cl-{recipe}").error
+            assert row.clamped > 5 * row.error
+            assert all(max(pair) < 0.15 for pair in mean_outside(tails, f"cl-{recipe}", "extrapolate"))
+        assert all(row.beyond > row.error for row in tails.rows if row.error)
 
     def test_the_page_is_made_from_the_records(self):
         text = (ROOT / "docs" / "studies.md").read_text(encoding="utf-8")

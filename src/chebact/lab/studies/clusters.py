@@ -16,7 +16,7 @@ __all__ = ["KINDS", "Clusters", "cluster_curves", "kinds_of", "normalised", "per
 Array = Any
 POINTS = 33
 GRID = numpy.linspace(-1, 1, POINTS)
-MOST_CLUSTERS = 8
+FEWEST, MOST_CLUSTERS = 3, 8  # curves to cluster, and clusters
 SAMPLE = 1200  # curves that the start and the number of clusters are found on
 LINEAR, ALIKE = 0.98, 0.95  # shares of the variance from which a curve counts as nearly such a shape
 KINDS = ("linear", "quadratic", "ReLU-like", "other")
@@ -75,12 +75,15 @@ class Clusters:
 
 def cluster_curves(curves: Array, most: int = MOST_CLUSTERS) -> Clusters:
     """Cluster curves (row, points). The start is Ward's linkage of evenly chosen curves, then k-means of all; the
-    number of clusters, from 2 to `most`, is that of the greatest silhouette. Nothing is random.
+    number of clusters, from 2 to `most`, is that of the greatest silhouette. Nothing is random. Less than three curves,
+    or equal ones, are one cluster.
     """
     from scipy.cluster.hierarchy import fcluster, ward
     from scipy.cluster.vq import kmeans2
     from sklearn.metrics import silhouette_score
 
+    if len(curves) < FEWEST or (curves == curves[0]).all():
+        return Clusters(curves.mean(axis=0, keepdims=True), numpy.zeros(len(curves), dtype=int), {})
     chosen = curves[:: -(-len(curves) // SAMPLE)]
     tree = ward(chosen)
     parts = {count: fcluster(tree, count, "maxclust") for count in range(2, min(most, len(chosen) - 1) + 1)}

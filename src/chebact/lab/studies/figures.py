@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -39,21 +40,28 @@ def draw_lines(axes: Axes, reading: Reading, panel: Panel) -> str:
     """Draw the lines of a panel with their spread; in words, where each is least."""
     where = positions(panel.axis)
     for line in panel.lines:
-        points = [(where[label_of(value)], row) for value, row in reading.line_rows(panel, line)]
-        draw_line(axes, [(x, row) for x, row in points if row.error is not None], line)
+        draw_line(axes, [(where[label_of(value)], row) for value, row in reading.line_rows(panel, line)], line)
     set_axes(axes, panel, where)
     draw_diverged(axes, reading, panel, where)
     return describe_lines(reading, panel)
 
 
 def draw_line(axes: Axes, points: Sequence[tuple[float, Row]], line: Line) -> None:
-    """One line: the median of the seeds, the spread as a band; a reference is a level line."""
-    x, errors = [x for x, _ in points], [row.error or 0.0 for _, row in points]
+    """One line: the median of the seeds, the spread as a band; a reference is a level line. A point without an error
+    interrupts it.
+    """
+    x, errors = [x for x, _ in points], [row.error or math.nan for _, row in points]
     colour, dash = LIGHT[line.colour], DASHES[line.dash]
     if line.level:
         axes.plot(x, errors, color=colour, ls=dash, lw=1.2, zorder=2)
         return
-    low, high = ([getattr(row, end) or error for (_, row), error in zip(points, errors, strict=True)] for end in ENDS)
+    low, high = (
+        [
+            error if math.isnan(error) else getattr(row, end) or error
+            for (_, row), error in zip(points, errors, strict=True)
+        ]
+        for end in ENDS
+    )
     axes.fill_between(x, low, high, color=colour, alpha=BAND, lw=0, zorder=1)
     axes.plot(x, errors, "o", ls=dash, color=colour, ms=3.6, lw=1.8, zorder=3)
 

@@ -18,6 +18,7 @@ from chebact.lab.studies.tails_figure import mean_outside
 
 __all__ = ["PARAGRAPHS", "paragraph_of"]
 
+FLAT = 0.95  # an error of more than this share of the one before is as large
 CL, OLD_CL = "cl-recommended", "cl-published"
 RELU, OLD_RELU, TANH, OLD_TANH = "relu-recommended", "relu-published", "tanh-recommended", "tanh-published"
 
@@ -50,23 +51,18 @@ def degree(reading: Reading) -> str:
     parts = []
     for line, recipe in ((OLD_CL, "published"), (CL, "recommended")):
         wide, equal = reading.best(line, "width"), reading.best(line, "parameters")
-        last = reading.row(line, 12, "parameters")
-        end = (
-            f"degree 12 has {times(last.error, equal.error)} that error"
-            if last.error and equal.error
-            else f"at degree 12 {last.diverged} of {last.trainings} trainings diverged"
-        )
+        lost_at = ", ".join(f"{reading.row(line, value, 'parameters').diverged} at {value}" for value in (4, 6, 8, 12))
         parts.append(
-            f"By the {recipe} recipe the error is least at {at_best(equal, 'degree')} for equal parameters and at "
-            f"{at_best(wide, 'degree')} for equal width; at equal parameters {end}."
+            f"By the {recipe} recipe the error is least at {at_best(wide, 'degree')} for equal width and at "
+            f"{at_best(equal, 'degree')} for equal parameters; of {equal.trainings} trainings at equal parameters "
+            f"{lost_at} diverged."
         )
     straight = reading.error(CL, 1, "parameters")
-    best = reading.best(CL, "parameters")
     return (
         f"{' '.join(parts)} Degree 1 is a straight line, tails included, so the network is linear ({shown(straight)}). "
         f"ReLU has {shown(reading.error(RELU, panel='parameters'))} and tanh "
-        f"{shown(reading.error(TANH, panel='parameters'))} by the recommended recipe at equal parameters, against "
-        f"{shown(best.error or 0.0)} at degree {best.value}. {lost(reading)}"
+        f"{shown(reading.error(TANH, panel='parameters'))} by the recommended recipe at equal parameters. High degrees "
+        f"need another training than these two, which were made for low ones. {lost(reading)}"
     )
 
 
@@ -85,7 +81,13 @@ def points(reading: Reading) -> str:
     first, *_, last = reading.study.panels[0].axis.values
     falls = {line: reading.error(line, first) / reading.error(line, last) for line in (CL, RELU, TANH)}
     enough = points_for(reading, CL, reading.error(RELU, 1000))
-    saved = f" CL-extrapolate needs about {enough:.0f} points for the error that ReLU has with 1,000." if enough else ""
+    saved = (
+        f" CL-extrapolate needs about {round(enough, -1):.0f} points for the error of ReLU with 1,000."
+        if enough
+        else ""
+    )
+    flat = min(reading.error(line, last) / reading.error(line, 5000) for line in (CL, RELU, TANH)) > FLAT
+    end = " From 5,000 points on the steps are the limit, not the data." if flat else ""
     few = ", ".join(
         f"{name} {shown(reading.error(line, first))}"
         for name, line in (("CL-extrapolate", CL), ("ReLU", RELU), ("tanh", TANH))
@@ -93,7 +95,7 @@ def points(reading: Reading) -> str:
     return (
         f"From {first:,} to {last:,} points the error falls by a factor of {falls[CL]:.0f} with CL-extrapolate, "
         f"{falls[RELU]:.0f} with ReLU and {falls[TANH]:.0f} with tanh, all by the recommended recipe and with as many "
-        f"steps. With {first} points nothing is learned well: {few}.{saved} The published recipe has "
+        f"steps. With {first} points nothing is learned well: {few}.{saved}{end} The published recipe has "
         f"{times(reading.error(OLD_CL, 1000), reading.error(CL, 1000))} the error of the recommended one with 1,000 "
         f"points, {times(reading.error(OLD_CL, first), reading.error(CL, first))} with {first} and "
         f"{times(reading.error(OLD_CL, last), reading.error(CL, last))} with {last:,}. "
@@ -137,24 +139,21 @@ def ahead_of(reading: Reading, ours: str, theirs: str) -> str:
 def size(reading: Reading) -> str:
     """What width and depth give."""
     wide, deep = reading.best(CL, "width"), reading.best(CL, "depth")
-    small = min(
-        (
-            value
-            for value in (4, 8, 16, 32, 64)
-            if reading.error(CL, value, "width") <= reading.error(RELU, 64, "width")
-        ),
-        default=None,
+    as_good = [w for w in (4, 8, 16, 32, 64) if reading.error(CL, w, "width") <= reading.error(RELU, 64, "width")]
+    equal = (
+        f"Width {min(as_good)} with CL-extrapolate is enough for the error of width 64 with ReLU. " if as_good else ""
     )
-    equal = f"Width {small} with CL-extrapolate does what width 64 does with ReLU. " if small else ""
-    old = reading.row(OLD_CL, 6, "depth")
+    small = reading.row(OLD_CL, 4, "width")
+    large = reading.row(OLD_CL, 6, "depth")
+    one, relu = reading.error(CL, 1, "depth"), reading.error(RELU, 1, "depth")
     return (
-        f"By the recommended recipe the error of CL-extrapolate is least at {at_best(wide, 'width')} and at "
-        f"{at_best(deep, 'blocks:')}. {equal}From width 4 to 64 it falls by a factor of "
+        f"By the recommended recipe the error of CL-extrapolate is least at {at_best(wide, 'width')} and with "
+        f"{deep.value} blocks ({shown(deep.error or 0.0)}). {equal}From width 4 to 64 it falls by a factor of "
         f"{reading.error(CL, 4, 'width') / reading.error(CL, 64, 'width'):.1f}, with ReLU by "
-        f"{reading.error(RELU, 4, 'width') / reading.error(RELU, 64, 'width'):.1f}. From one block to six "
-        f"CL-extrapolate changes from {shown(reading.error(CL, 1, 'depth'))} to "
-        f"{shown(reading.error(CL, 6, 'depth'))} by the recommended recipe; by the published one "
-        f"{old.diverged} of {old.trainings} trainings with six blocks diverged. {lost(reading)}"
+        f"{reading.error(RELU, 4, 'width') / reading.error(RELU, 64, 'width'):.1f}. With one block it has {shown(one)} "
+        f"and ReLU {shown(relu)}{': there the activation loses' if one > relu else ''}; the published recipe has "
+        f"{shown(reading.error(OLD_CL, 1, 'depth'))} there. It diverges in small and in deep networks: "
+        f"{small.diverged} of {small.trainings} trainings at width 4, {large.diverged} with six blocks. {lost(reading)}"
     )
 
 
@@ -165,16 +164,22 @@ def interval(reading: Reading) -> str:
         best, usual = reading.best(line), reading.error(line, 1.0)
         beside = "" if best.value == "1" else f", a = 1 has {shown(usual)}"
         parts.append(f"a = {best.value} by the {recipe} recipe ({shown(best.error or 0.0)}{beside})")
-    others = ", ".join(
+    wide = ", ".join(
         f"{ends_in(reading.row(OLD_CL, value))} and {ends_in(reading.row(CL, value))} with a = {value:g}"
-        for value in (0.25, 0.5, 2.0, 4.0)
+        for value in (2.0, 4.0, 8.0)
+    )
+    short = ", ".join(
+        f"{reading.row(OLD_CL, value).diverged} and {reading.row(CL, value).diverged} of "
+        f"{reading.row(CL, value).trainings} with a = {value:g}"
+        for value in (0.5, 0.25)
     )
     return (
-        f"The error is least with {parts[0]} and {parts[1]}. By the two recipes it is {others}. With a short interval "
-        "more inputs are left to the straight tails, and trainings diverge; with a long one the nodes stand where no "
-        f"input is. At a = 4 the published recipe has {times(reading.error(OLD_CL, 4.0), reading.error(OLD_RELU))} the "
-        f"error of ReLU, the recommended one {times(reading.error(CL, 4.0), reading.error(RELU))}: a wrong interval "
-        f"costs more than the activation gains. {lost(reading)}"
+        f"The error is least with {parts[0]} and {parts[1]}. With a longer interval the nodes stand where no input is: "
+        f"by the two recipes {wide}. With a shorter one more inputs are left to the straight tails, and trainings "
+        f"diverge: {short}. At a = 4 the published recipe has "
+        f"{times(reading.error(OLD_CL, 4.0), reading.error(OLD_RELU))} the error of ReLU, the recommended one "
+        f"{times(reading.error(CL, 4.0), reading.error(RELU))}: a wrong interval costs more than the activation gains. "
+        f"{lost(reading)}"
     )
 
 
@@ -209,7 +214,7 @@ def regularisation(reading: Reading) -> str:
     """The paper's open question: which regularisation slows the degradation by noise."""
     gains = [f"at noise {level} {gains_at(reading, level)}" for level in ("0.1", "0.04", "0.01")]
     growth = [growth_of(reading, panel) for panel in ("decay", "curvature")]
-    plain = reading.error("published-0.1", 1e-6, "decay") / reading.error("published-0.01", 1e-6, "decay")
+    plain = growth_of(reading, "decay", 1e-6)
     usual, none = (
         [reading.error(f"recommended-{level}", weight, "curvature") for level in ("0.01", "0.04", "0.1")]
         for weight in (1e-5, 1e-7)
@@ -239,9 +244,13 @@ def gains_at(reading: Reading, level: str) -> str:
     return ", ".join(parts)
 
 
-def growth_of(reading: Reading, panel: str) -> float:
-    """How much the least error over an axis grows from noise 0.01 to 0.1, by the published recipe."""
-    loud, quiet = (reading.best(f"published-{level}", panel).error or math.nan for level in ("0.1", "0.01"))
+def growth_of(reading: Reading, panel: str, weight: float | None = None) -> float:
+    """How much the error grows from noise 0.01 to 0.1 by the published recipe, with this weight or the best of each."""
+    lines = ("published-0.1", "published-0.01")
+    if weight is not None:
+        loud, quiet = (reading.error(line, weight, panel) for line in lines)
+    else:
+        loud, quiet = (reading.best(line, panel).error or math.nan for line in lines)
     return loud / quiet
 
 

@@ -15,7 +15,7 @@ LEVEL = 0.01  # of the p-value
 def shapes_paragraph(reading: Reading) -> str:
     """The clusters, the kinds, the dead, and whether they depend on the function."""
     shapes = reading.shapes
-    count, best = len(shapes.clusters.centres), max(shapes.clusters.silhouettes.values())
+    count, best = len(shapes.clusters.centres), max(shapes.clusters.silhouettes.values(), default=0.0)
     named = zip(name_centres(shapes), shapes.clusters.shares, strict=True)
     centres = ", ".join(f"{name} ({share:.0%})" for name, share in named)
     kinds = "; ".join(describe_kinds(shapes, line) for line in shapes.channels.lines)

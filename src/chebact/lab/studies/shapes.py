@@ -10,6 +10,7 @@ import numpy
 import torch
 
 from chebact.functional import chebyshev_lagrange
+from chebact.lab import LabError
 from chebact.lab.studies.clusters import (
     GRID,
     KINDS,
@@ -112,6 +113,8 @@ def read_channels(records: Sequence[StudyRecord]) -> Channels:
                     parts["dead"].append(effect < DEAD * effect.mean())
                     for name, value in (("line", line), ("function", functions.index(each.function)), ("seed", seed)):
                         parts[name].append(numpy.full(count, value))
+    if not parts["curves"]:
+        raise LabError("records of shapes must have a channel, got none: all trainings whose shapes are kept diverged")
     joined = {name: numpy.concatenate(each) for name, each in parts.items()}
     joined["curves"] = normalised(joined["curves"])
     return Channels(**joined, lines=tuple(record.spec.line for record in records), functions=functions)

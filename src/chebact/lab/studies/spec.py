@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from chebact.checks import Tails
+from chebact.lab.forms import between
 from chebact.lab.functions import DATASETS
 from chebact.lab.options import Integer, Several, about
 from chebact.lab.spec import added, check_choice, check_count, check_noise
@@ -33,7 +34,7 @@ class Settings:
     activation: Literal["learned", "relu", "tanh"] = "learned"
     degree: int = 3
     tails: Tails = "extrapolate"
-    interval: float = 1.0
+    interval: Annotated[float, between(1e-30, 1e30)] = 1.0
     init: Literal["zeros", "relu"] = "zeros"
     width: int = 32
     blocks: int = 3
