@@ -64,6 +64,12 @@ ROWS = (
         "Fit the estimators and those of scikit-learn on tables, by cross-validation.",
         "The comparison on tables, and the coverage of predicted intervals.",
     ),
+    Experiment(
+        "private",
+        "Private inference",
+        "Train polynomial networks and evaluate them on encrypted rows.",
+        "Accuracy in the clear and encrypted, levels, ring and seconds.",
+    ),
 )
 EXPERIMENTS: dict[str, Experiment] = {row.name: row for row in ROWS}
 MEASURED = {"What it costs": "chebact.lab.bench.section:sections"}
