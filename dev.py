@@ -6,6 +6,7 @@
   check [ARGS]       format, lint, types and tests, as the continuous integration does; ARGS are passed to pytest
   format             format the sources and apply the safe fixes of the linter
   bench [ARGS]       time the activations (`chebact bench ops`); with --peers also other libraries, in .venv-peers
+  arena [ARGS]       many models on many tables (`chebact run arena`), those of other libraries too, in .venv-peers
   reproduce [ARGS]   the main result of the paper (`chebact reproduce`)
   clean [--all]      remove caches and built files; --all also removes the environments
 
@@ -37,6 +38,14 @@ PEERS_VENV = ROOT / ".venv-peers"
 EXTRAS = "lab,dask,onnx,private,test"
 OLDEST_TORCH = (2, 6)
 PEERS = ("torchortho==0.1.2", "deepsplines==1.0.0", "rational-activations==0.2.0", "torchcurves==0.3.3")
+MORE_PEERS = ("pykan==0.2.8", "pytabkit==1.7.3")  # other networks for tables, and what they import
+NEEDED_BY_PEERS = (
+    "dill==0.4.1",
+    "lightning-utilities==0.15.3",
+    "pytorch-lightning==2.6.6",
+    "torchmetrics==1.9.0",
+    "tqdm==4.70.1",
+)
 SETUP_VERSION = "1"  # increase it when the steps below change; then every environment is updated
 LINES_SHOWN = 12
 UNREACHABLE = (  # messages of pip for an index that does not answer; its last lines are about conflicts then
@@ -126,6 +135,11 @@ def bench(arguments: list[str]) -> int:
     return run_in(python, "chebact", "bench", "ops", *arguments)
 
 
+def arena(arguments: list[str]) -> int:
+    """Run the arena with the models of other libraries."""
+    return run_in(prepare_peers(), "chebact", "run", "arena", *arguments)
+
+
 def reproduce(arguments: list[str]) -> int:
     """Reproduce the main result of the paper."""
     return run_in(prepare(), "chebact", "reproduce", *arguments)
@@ -152,6 +166,7 @@ COMMANDS: dict[str, Callable[[list[str]], int]] = {
     "check": check,
     "format": reformat,
     "bench": bench,
+    "arena": arena,
     "reproduce": reproduce,
     "clean": clean,
 }
@@ -216,12 +231,13 @@ def prepare() -> Path:
 def prepare_peers() -> Path:
     """Return the Python of .venv-peers: other libraries on top of .venv, so that all share one torch."""
     base = prepare()
-    python, stamp, wanted = python_of(PEERS_VENV), PEERS_VENV / "chebact-stamp", fingerprint(*PEERS)
+    libraries = (*PEERS, *MORE_PEERS, *NEEDED_BY_PEERS)
+    python, stamp, wanted = python_of(PEERS_VENV), PEERS_VENV / "chebact-stamp", fingerprint(*libraries)
     if python.exists() and read(stamp) == wanted:
         return python
-    say("making .venv-peers with " + ", ".join(PEERS))
+    say("making .venv-peers with " + ", ".join((*PEERS, *MORE_PEERS)))
     quietly([str(base), "-m", "venv", "--clear", "--without-pip", str(PEERS_VENV)], "making .venv-peers")
-    install(base, "--no-deps", *PEERS, into=python)
+    install(base, "--no-deps", *libraries, into=python)
     # A folder named in a .pth file is searched after the environment's own; .pth files inside it are not read,
     # so the sources of chebact need a line too.
     link = site_packages(python) / "chebact-beside.pth"

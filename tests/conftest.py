@@ -49,6 +49,15 @@ def one_thread():
     torch.set_num_threads(threads)
 
 
+@pytest.fixture(autouse=True)
+def threads_by_folder(request):
+    """All threads for the tests of kernels and functions, which are about them; one for the rest (two processes run the
+    tests, and on a busy machine a second thread mostly waits: the quickstart took ten minutes in place of half a one).
+    """
+    if request.path.relative_to(request.config.rootpath).parts[1] not in ("core", "kernels"):
+        request.getfixturevalue("one_thread")
+
+
 @pytest.hookimpl(tryfirst=True)  # before -m is looked at
 def pytest_collection_modifyitems(config, items):
     """Mark what opens a browser or interprets the GPU kernel; leave out the slow ones unless -m speaks of them."""

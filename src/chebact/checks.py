@@ -27,6 +27,7 @@ __all__ = [
     "check_module",
     "check_not_negative",
     "check_number",
+    "check_positive",
     "check_regression_nodes",
     "check_tails",
     "check_tensor",
@@ -193,4 +194,12 @@ def check_not_negative(name: str, value: Any) -> float:
     number = check_number(name, value)
     if number < 0:
         raise ValueError(must_be(name, "zero or more", number))
+    return number
+
+
+def check_positive(name: str, value: Any) -> float:
+    """`value` as a finite float above zero."""
+    number = check_number(name, value)
+    if number <= 0:
+        raise ValueError(must_be(name, "more than zero", number))
     return number

@@ -44,6 +44,8 @@ def test_other_columns_and_no_fit_are_refused(kind):
         ("learning_rate", 0, r"a float in the range \(0.0, inf\)"),
         ("momentum", 1.0, r"a float in the range \[0.0, 1.0\)"),
         ("weight_decay", "much", r"a str among {'auto'} or a float in the range \[0.0, inf\)"),
+        ("curvature", -1e-5, r"a str among {'auto'} or a float in the range \[0.0, inf\)"),
+        ("degree", "high", r"a str among {'auto'} or an int in the range \[1, inf\)"),
         ("early_stopping", "yes", "an instance of 'bool'"),
     ],
 )
@@ -53,7 +55,7 @@ def test_a_wrong_parameter_is_named_with_its_range(name, value, wanted):
 
 
 def test_an_unknown_name_is_refused_with_the_names_there_are():
-    with pytest.raises(ValueError, match="loss must be one of auto, absolute_error, squared_error, huber_error"):
+    with pytest.raises(ValueError, match="loss must be one of auto, scaled_huber_error, absolute_error, squared_error"):
         CLRegressor(**SMALL, loss="cubed").fit(X, Y)
     with pytest.raises(ValueError, match="name must be one of relu, tanh"):
         CLRegressor(**SMALL, activation="sin").fit(X, Y)

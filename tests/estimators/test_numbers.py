@@ -9,6 +9,7 @@ from chebact.estimators import CLClassifier, CLRegressor, load_model, save_model
 from chebact.estimators.noise import Noise
 from chebact.estimators.rows import left_out_rows
 from chebact.estimators.scaling import InputScaling, TargetScaling, weighted_quantiles
+from chebact.training import RECOMMENDED
 
 SMALL = {"epochs": 40, "n_replicas": 2, "width": 8, "blocks": 1, "random_state": 0}
 X = numpy.random.default_rng(1).uniform(-1, 1, (150, 3))
@@ -69,7 +70,7 @@ def test_a_weight_of_three_is_the_row_three_times():
 
 def test_intervals_cover_what_they_say_on_friedmans_function():
     x, y = make_friedman1(1200, noise=1.0, random_state=0)
-    model = CLRegressor(n_replicas=5, epochs=60, width=16, random_state=0).fit(x[:400], y[:400])
+    model = CLRegressor(n_replicas=5, epochs=200, width=16, random_state=0).fit(x[:400], y[:400])
     mean, std = model.predict(x[400:], return_std=True)
     assert 0.8 < (numpy.abs(mean - y[400:]) < 1.645 * std).mean() < 0.97
 
@@ -145,6 +146,23 @@ def test_a_fit_can_tell_how_far_it_is(capsys):
 
 def test_auto_decays_more_where_the_table_is_noise():
     noise = numpy.random.default_rng(3).normal(size=150)
-    options = {**SMALL, "epochs": 120}
-    assert CLRegressor(**options).fit(X, Y + noise).weight_decay_ == 0.01
-    assert CLRegressor(**options).fit(X, Y).weight_decay_ == 0.0003
+    options = {**SMALL, "epochs": 200}
+    noisy, smooth = CLRegressor(**options).fit(X, Y + noise), CLRegressor(**options).fit(X, Y)
+    assert noisy.degree_ == 3
+    assert noisy.weight_decay_ >= 0.002
+    assert (smooth.degree_, smooth.weight_decay_) == (RECOMMENDED.degree, RECOMMENDED.weight_decay)
+
+
+def test_a_degree_or_a_decay_that_is_given_is_that_of_the_fit():
+    model = CLRegressor(**SMALL, degree=4).fit(X, Y)
+    assert model.degree_ == 4
+    assert {module.basis.degree for module in model.network_.modules() if hasattr(module, "basis")} == {4}
+    model = CLRegressor(**SMALL, weight_decay=0.125).fit(X, Y)
+    assert (model.degree_, model.weight_decay_) == (RECOMMENDED.degree, 0.125)
+
+
+def test_the_defaults_are_those_of_the_recommended_recipe():
+    found = CLRegressor().get_params()
+    names = {"learning_rate": "lr", "momentum": "momentum", "batch_size": "batch_size", "init": "init"}
+    assert {name: found[name] for name in names} == {name: getattr(RECOMMENDED, field) for name, field in names.items()}
+    assert CLRegressor()._loss() is RECOMMENDED.loss

@@ -24,7 +24,7 @@ FILES = {("report", name): TABLES for name in EXPERIMENTS} | {
 FOLDERS = {("run", name): ["--results"] for name in EXPERIMENTS} | {
     **{("report", *rest): ["--output"] for rest in [(), ("all",), ("pictures",), *((name,) for name in EXPERIMENTS)]},
     ("report", "images"): ["--output", "--captures"],
-    ("report", "tables"): ["--output", "--pictures"],
+    ("report", "arena"): ["--output", "--pictures"],
     ("reproduce",): ["--results"],
     ("data", "fetch"): ["--data"],
     ("fit",): ["--output"],
@@ -33,6 +33,9 @@ DOCUMENTS = {("report", name): ["--update"] for name in EXPERIMENTS} | {("bench"
 READ = {(*words, "--results") for words in FOLDERS if words[0] == "report"} | {
     ("run", "images", "--data"),
     ("run", "clinical", "--data"),
+    ("run", "arena", "--data"),
+    ("run", "arena", "--splits"),
+    ("run", "arena", "--voices"),
     ("data", "list", "--data"),
     ("fit", "DATA"),
     ("predict", "MODEL"),

@@ -252,11 +252,13 @@ def test_commands_pass_their_arguments_on(dev: ModuleType, monkeypatch: pytest.M
     assert dev.main(["reproduce", "--recipe", "paper"]) == 3
     assert dev.main(["bench", "--json", "rows.json"]) == 3
     assert dev.main(["bench", "--peers"]) == 3
+    assert dev.main(["arena", "--workers", "1"]) == 3
     assert dev.main(["slow", "-x"]) == 3
     assert ran == [
         ("main", "chebact", "reproduce", "--recipe", "paper"),
         ("main", "chebact", "bench", "ops", "--json", "rows.json"),
         ("peers", "chebact", "bench", "ops", "--peers"),
+        ("peers", "chebact", "run", "arena", "--workers", "1"),
         ("main", "pytest", "-m", "slow", "-x"),
     ]
 

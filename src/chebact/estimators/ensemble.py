@@ -19,7 +19,7 @@ from chebact.estimators.watching import Watch
 from chebact.learned import LearnedActivation
 from chebact.networks import ResidualMLP
 from chebact.table import Factory, make_activation, paper_activation
-from chebact.training import Sgd, predict_replicas, train_replicas_
+from chebact.training import RECOMMENDED, predict_replicas, train_replicas_
 from chebact.training.losses import Loss
 
 __all__ = ["Fit", "Lesson", "fit_ensemble", "make_network", "outputs_of"]
@@ -27,6 +27,7 @@ __all__ = ["Fit", "Lesson", "fit_ensemble", "make_network", "outputs_of"]
 Array = Any
 SMALLER = 0.25  # the step of a replica that diverged, when it is trained again
 TRIES = 3
+CURVED = 3  # the least degree with a curvature penalty by default: below, tables are learned better without
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,7 @@ class Lesson:
     settings: Any
     learning_rate: float
     epochs: int = 1
+    degree: int = RECOMMENDED.degree
     weight_decay: float = 0.0
 
     def of_replicas(self, chosen: Sequence[int], learning_rate: float) -> Lesson:
@@ -63,6 +65,7 @@ class Fit:
     losses: Array
     left_out: Array
     outputs: Array
+    degree: int
     weight_decay: float
 
 
@@ -89,16 +92,17 @@ def fit_ensemble(lesson: Lesson, start: ResidualMLP | None = None) -> Fit:
     if lost:
         warnings.warn(f"{len(lost)} of {len(lesson.seeds)} networks diverged and are left out", ConvergenceWarning, 4)
         seeds = [lesson.seeds[replica] for replica in kept]
-        network, whole = make_network(lesson.settings, lesson.x.shape[1], lesson.outputs, seeds), network
+        network, whole = network_of(lesson, seeds), network
         copy_replicas_(network, range(len(kept)), whole, kept)
     left_out = lesson.left_out[kept]
-    return Fit(network, losses[:, kept], left_out, outputs_of(network, lesson.x.numpy()[left_out]), lesson.weight_decay)
+    outputs = outputs_of(network, lesson.x.numpy()[left_out])
+    return Fit(network, losses[:, kept], left_out, outputs, lesson.degree, lesson.weight_decay)
 
 
 def train(lesson: Lesson, start: ResidualMLP | None) -> tuple[ResidualMLP, Array]:
     """The network of a lesson, trained, and its losses (epoch, replica)."""
-    settings, replicas = lesson.settings, len(lesson.seeds)
-    network = make_network(settings, lesson.x.shape[1], lesson.outputs, lesson.seeds)
+    replicas = len(lesson.seeds)
+    network = network_of(lesson, lesson.seeds)
     if start is not None:
         copy_replicas_(network, range(replicas), start, range(replicas))
     own = own_rows(lesson)
@@ -106,7 +110,6 @@ def train(lesson: Lesson, start: ResidualMLP | None) -> tuple[ResidualMLP, Array
     shared = lesson.left_out.shape[1] == 0
     x, y = (lesson.x, lesson.y) if shared else (lesson.x[own], lesson.y[own])
     watch = Watch.of(lesson, network)
-    count = own.shape[1]
     run = partial(
         train_replicas_,
         network,
@@ -114,21 +117,27 @@ def train(lesson: Lesson, start: ResidualMLP | None) -> tuple[ResidualMLP, Array
         y,
         order=[torch.Generator().manual_seed(seed + 1) for seed in lesson.seeds],
         weights=weights,
-        epochs=lesson.epochs,
-        batch_size=-(-count // -(-count // settings.batch_size)),  # even batches: one of a single row is a wild step
-        loss=lesson.loss,
-        optimizer=optimizer_of(lesson, network),
+        **options_of(lesson, network, own.shape[1]),
     )
     losses = run().losses if watch is None else watch.follow(run)
     return network, losses.double().numpy()
 
 
-def optimizer_of(lesson: Lesson, network: ResidualMLP) -> Sgd:
-    """Gradient descent with Nesterov's momentum; learned heights do not decay."""
-    momentum = lesson.settings.momentum
-    learned = any(isinstance(module, LearnedActivation) for module in network.modules())
-    own = 0.0 if learned else None
-    return Sgd(lesson.learning_rate, momentum, momentum > 0, lesson.weight_decay, heights_weight_decay=own)
+def options_of(lesson: Lesson, network: ResidualMLP, count: int) -> dict[str, Any]:
+    """The recommended recipe with the settings of a lesson, for `count` rows per replica."""
+    settings = lesson.settings
+    degrees = [module.basis.degree for module in network.modules() if isinstance(module, LearnedActivation)]
+    usual = RECOMMENDED.curvature if min(degrees, default=0) >= CURVED else 0.0
+    return RECOMMENDED.options(
+        learned=bool(degrees),
+        epochs=lesson.epochs,
+        batch_size=-(-count // -(-count // settings.batch_size)),  # even batches: one of a single row is a wild step
+        loss=lesson.loss,
+        lr=lesson.learning_rate,
+        momentum=settings.momentum,
+        weight_decay=lesson.weight_decay,
+        curvature=usual if settings.curvature == "auto" else settings.curvature,
+    )
 
 
 def own_rows(lesson: Lesson) -> Array:
@@ -146,7 +155,12 @@ def diverged(losses: Array) -> list[int]:
     return [int(replica) for replica in numpy.flatnonzero(~fine)]
 
 
-def make_network(settings: Any, features: int, outputs: int, seeds: Sequence[int]) -> ResidualMLP:
+def network_of(lesson: Lesson, seeds: Sequence[int]) -> ResidualMLP:
+    """The network of a lesson at its start."""
+    return make_network(lesson.settings, lesson.degree, lesson.x.shape[1], lesson.outputs, seeds)
+
+
+def make_network(settings: Any, degree: int, features: int, outputs: int, seeds: Sequence[int]) -> ResidualMLP:
     """The network of an estimator, with a replica per seed."""
     return ResidualMLP(
         features,
@@ -154,7 +168,7 @@ def make_network(settings: Any, features: int, outputs: int, seeds: Sequence[int
         activation=activation_of(settings),
         width=settings.width,
         blocks=settings.blocks,
-        degree=settings.degree if isinstance(settings.activation, str) else None,
+        degree=degree if isinstance(settings.activation, str) else None,
         replicas=len(seeds),
         generator=[torch.Generator().manual_seed(seed) for seed in seeds],
     )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -22,13 +22,30 @@ from chebact.initial import Init
 from chebact.networks import ResidualMLP
 from chebact.plotting import plot_activations
 from chebact.table import Factory
+from chebact.training import RECOMMENDED
 from chebact.training.losses import Loss
 
 __all__ = ["NetworkEstimator"]
 
 Array = Any
-AUTO = ((1e-2, 1 / 6), (3e-4, 1.0))
-"""Weight decay and share of the epochs that `weight_decay="auto"` tries: for noisy tables, and for smooth ones."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """What is tried: the degree, the weight decay, the share of the epochs, and that of the step size."""
+
+    degree: int
+    weight_decay: float
+    epochs: float = 1.0
+    step: float = 1.0
+
+
+CANDIDATES = (
+    Candidate(RECOMMENDED.degree, RECOMMENDED.weight_decay),
+    Candidate(3, 2e-3, 1 / 4),
+    Candidate(3, 1e-2, 1 / 12, 1 / 2),
+)
+"""What "auto" tries: the recommended recipe, then more decay in less time for noisy tables (docs/recipe.md)."""
 
 
 class NetworkEstimator(BaseEstimator):  # type: ignore[misc]
@@ -39,13 +56,14 @@ class NetworkEstimator(BaseEstimator):  # type: ignore[misc]
         "activation": [str, callable],
         "width": [Interval(Integral, 1, None, closed="left")],
         "blocks": [Interval(Integral, 1, None, closed="left")],
-        "degree": [Interval(Integral, 1, None, closed="left")],
+        "degree": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
         "init": [str, callable, "array-like"],
         "epochs": [Interval(Integral, 1, None, closed="left")],
         "batch_size": [Interval(Integral, 1, None, closed="left")],
         "learning_rate": [Interval(Real, 0, None, closed="neither")],
         "momentum": [Interval(Real, 0, 1, closed="left")],
         "weight_decay": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
+        "curvature": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
         "loss": [str, callable],
         "n_replicas": [Interval(Integral, 1, None, closed="left")],
         "early_stopping": ["boolean"],
@@ -61,13 +79,14 @@ class NetworkEstimator(BaseEstimator):  # type: ignore[misc]
         activation: str | Factory = "cl-extrapolate",
         width: int = 32,
         blocks: int = 3,
-        degree: int = 3,
-        init: Init = "relu",
-        epochs: int = 300,
-        batch_size: int = 32,
-        learning_rate: float = 0.01,
-        momentum: float = 0.99,
+        degree: int | str = "auto",
+        init: Init = RECOMMENDED.init,
+        epochs: int = 600,
+        batch_size: int = RECOMMENDED.batch_size,
+        learning_rate: float = RECOMMENDED.lr,
+        momentum: float = RECOMMENDED.momentum,
         weight_decay: float | str = "auto",
+        curvature: float | str = "auto",
         loss: str | Loss = "auto",
         n_replicas: int = 10,
         early_stopping: bool = False,
@@ -86,6 +105,7 @@ class NetworkEstimator(BaseEstimator):  # type: ignore[misc]
         self.learning_rate = learning_rate
         self.momentum = momentum
         self.weight_decay = weight_decay
+        self.curvature = curvature
         self.loss = loss
         self.n_replicas = n_replicas
         self.early_stopping = early_stopping
@@ -137,13 +157,10 @@ class NetworkEstimator(BaseEstimator):  # type: ignore[misc]
             settings=self,
             learning_rate=self.learning_rate,
         )
-        recipes = self._recipes(start is not None, lesson.left_out.size > 0)
-        fits = [
-            fit_ensemble(replace(lesson, weight_decay=decay, epochs=max(1, round(self.epochs * share))), start)
-            for decay, share in recipes
-        ]
+        candidates = self._candidates(start is not None, lesson.left_out.size > 0)
+        fits = [fit_ensemble(self._lesson_of(lesson, each), start) for each in candidates]
         fit = fits[0] if len(fits) == 1 else min(fits, key=score)
-        self.network_, self.weight_decay_ = fit.network, fit.weight_decay
+        self.network_, self.degree_, self.weight_decay_ = fit.network, fit.degree, fit.weight_decay
         self.loss_curve_ = [float(each) for each in fit.losses.mean(axis=1)]
         self.n_iter_ = len(self.loss_curve_)
         return fit
@@ -170,13 +187,20 @@ class NetworkEstimator(BaseEstimator):  # type: ignore[misc]
             )
         return left_out
 
-    def _recipes(self, warm: bool, comparable: bool) -> Sequence[tuple[float, float]]:
-        """Weight decay and share of the epochs of each fit to try."""
-        if self.weight_decay != "auto":
-            return [(float(self.weight_decay), 1.0)]
+    def _candidates(self, warm: bool, comparable: bool) -> list[Candidate]:
+        """What to try; a warm start goes on with what was chosen, and without rows left out nothing can be chosen."""
+        several = self.weight_decay == "auto" and comparable and not warm
+        found = CANDIDATES if several else CANDIDATES[:1]
         if warm:
-            return [(self.weight_decay_, 1.0)]
-        return AUTO if comparable else AUTO[-1:]
+            found = (Candidate(self.degree_, self.weight_decay_),)
+        given = {name: getattr(self, name) for name in ("degree", "weight_decay") if getattr(self, name) != "auto"}
+        return [replace(each, **given) for each in found]
+
+    def _lesson_of(self, lesson: Lesson, candidate: Candidate) -> Lesson:
+        """The same with the degree, decay, epochs and step of a candidate."""
+        epochs, step = max(1, round(self.epochs * candidate.epochs)), self.learning_rate * candidate.step
+        degree, decay = candidate.degree, float(candidate.weight_decay)
+        return replace(lesson, epochs=epochs, learning_rate=step, degree=degree, weight_decay=decay)
 
     def _loss(self) -> Loss:
         if not isinstance(self.loss, str):

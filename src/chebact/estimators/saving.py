@@ -26,7 +26,7 @@ FORMAT = 1
 KINDS: dict[str, type[NetworkEstimator]] = {"CLRegressor": CLRegressor, "CLClassifier": CLClassifier}
 PLAIN = (str, int, float, bool, type(None))
 PARTS: dict[str, Any] = {"input_scaling_": InputScaling, "target_scaling_": TargetScaling, "noise_": Noise}
-KEPT = ("n_features_in_", "n_iter_", "loss_curve_", "weight_decay_", "temperature_", "_one_target")
+KEPT = ("n_features_in_", "n_iter_", "loss_curve_", "weight_decay_", "degree_", "temperature_", "_one_target")
 
 
 def save_model(model: NetworkEstimator, path: str | Path) -> None:
@@ -79,6 +79,7 @@ def load_model(path: str | Path) -> Any:
 def rebuilt(about: dict[str, Any], arrays: dict[str, Any]) -> NetworkEstimator:
     """The estimator of what a file holds."""
     model = KINDS[about["kind"]](**about["parameters"])
+    about.setdefault("degree_", about["parameters"]["degree"])  # files from before the degree was chosen
     for name in KEPT:
         if name in about:
             setattr(model, name, about[name])
@@ -90,7 +91,7 @@ def rebuilt(about: dict[str, Any], arrays: dict[str, Any]) -> NetworkEstimator:
         if name in arrays:
             setattr(model, name, arrays[name].astype(object) if name == "feature_names_in_" else arrays[name])
     outputs, replicas = arrays["network.last.weight"].shape[1], len(arrays["network.last.weight"])
-    model.network_ = make_network(model, model.n_features_in_, outputs, range(replicas))
+    model.network_ = make_network(model, model.degree_, model.n_features_in_, outputs, range(replicas))
     with torch.no_grad():
         for name, parameter in model.network_.named_parameters():
             parameter.copy_(torch.from_numpy(arrays[f"network.{name}"]))

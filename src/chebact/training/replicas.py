@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import ConstantLR, CosineAnnealingLR, LRScheduler
 
-from chebact.checks import check_choice, check_integer, check_not_negative, must_be
+from chebact.checks import check_choice, check_integer, check_not_negative, check_positive, must_be
 from chebact.curvature import curvature_penalty
 from chebact.recording import evaluation_mode
 from chebact.training import fused
@@ -94,6 +94,7 @@ def train_replicas_(
     schedule: Schedule = cosine_by_epoch,
     schedule_by: Literal["epoch", "step"] = "epoch",
     curvature: float = 0.0,
+    clip_norm: float | None = None,
     on_epoch: Callable[[int, Tensor], None] | None = None,
     trainer: Literal["fused", "torch"] | None = None,
 ) -> ReplicaRun:
@@ -116,6 +117,9 @@ def train_replicas_(
 
     `curvature` is the weight of `chebact.curvature_penalty`, which is added to the loss of every batch; the returned
     losses do not include it.
+
+    `clip_norm` bounds the gradient: where the Euclidean norm of the gradient of a replica, over all its parameters, is
+    larger, it is scaled down to that. None means no bound.
 
     `trainer="fused"` uses the compiled trainer or raises its reason, "torch" uses batched torch operations; None uses
     the compiled trainer if it supports this training. `ReplicaRun.trainer` is the trainer that ran.
@@ -147,7 +151,8 @@ def train_replicas_(
     scheduler = schedule(stepper, epochs * (1 if schedule_by == "epoch" else steps))
     by_step = schedule_by == "step"
     data, bend = (x, y, importance, counts, generators), check_not_negative("curvature", curvature)
-    task = Task(network, *data, epochs, batch_size, loss, stepper, scheduler, by_step, bend)
+    bound = None if clip_norm is None else check_positive("clip_norm", clip_norm)
+    task = Task(network, *data, epochs, batch_size, loss, stepper, scheduler, by_step, bend, bound)
     network.train()
     compiled = None if trainer == "torch" else fused.prepare(task, by_name=trainer == "fused")
     losses = train_by_torch_(task, on_epoch) if compiled is None else compiled.run(on_epoch)
@@ -168,7 +173,8 @@ def train_by_torch_(task: Task, on_epoch: Callable[[int, Tensor], None] | None) 
             else:
                 batches = ragged_batches(x, task.y, order, task.batch_size, counts, task.weights)
             each_step = task.scheduler if task.by_step else None
-            losses[epoch] = train_epoch_(task.network, batches, loss, task.optimizer, each_step, task.curvature)
+            extra = (each_step, task.curvature, task.clip_norm)
+            losses[epoch] = train_epoch_(task.network, batches, loss, task.optimizer, *extra)
             if not task.by_step:
                 task.scheduler.step()
             if on_epoch is not None:
@@ -185,6 +191,7 @@ def train_epoch_(
     optimizer: Optimizer,
     scheduler: LRScheduler | None = None,
     curvature: float = 0.0,
+    clip_norm: float | None = None,
 ) -> Tensor:
     """One pass over the batches; returns the mean loss per replica (replica,), not finite if that of a step was not.
 
@@ -197,6 +204,8 @@ def train_epoch_(
         losses = per_replica_losses(loss(network(batch.x), batch.y, **known), batch)
         penalty = curvature * curvature_penalty(network).sum() if curvature else 0.0
         torch.autograd.backward(losses.sum() + penalty)
+        if clip_norm is not None:
+            clip_gradients_(network, len(batch.x), clip_norm)
         with freeze_replicas(network, optimizer, batch.idle):
             optimizer.step()
         if scheduler is not None:
@@ -206,6 +215,17 @@ def train_epoch_(
         else:
             total, points = total + losses.detach().where(batch.counts > 0, 0) * batch.counts, points + batch.counts
     return total / points
+
+
+@torch.no_grad()
+def clip_gradients_(network: nn.Module, replicas: int, bound: float) -> None:
+    """Scale the gradient of each replica down to a norm of `bound` where it is larger."""
+    gradients = [parameter.grad for parameter in network.parameters() if parameter.grad is not None]
+    rows = [gradient.reshape(replicas, -1) for gradient in gradients]
+    norms = torch.stack([row.square().sum(dim=1) for row in rows]).sum(dim=0).sqrt()
+    factors = (bound / norms.clamp(min=bound)).unsqueeze(1)
+    for gradient, row in zip(gradients, rows, strict=True):
+        gradient.copy_((factors * row).view_as(gradient))
 
 
 def per_replica_losses(losses: Tensor, batch: Batch) -> Tensor:

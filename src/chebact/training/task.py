@@ -21,7 +21,7 @@ class Task:
 
     Replica i uses the first `points[i]` rows, or all if `points` is None. `order` has one generator per replica. The
     scheduler is stepped after every step (`by_step`) or after every epoch. `curvature` is the weight of the
-    curvature penalty.
+    curvature penalty, `clip_norm` the bound of the gradient's norm, or None.
     """
 
     network: nn.Module
@@ -37,6 +37,7 @@ class Task:
     scheduler: LRScheduler
     by_step: bool
     curvature: float = 0.0
+    clip_norm: float | None = None
 
     def counts(self) -> list[int]:
         """The number of points of each replica."""

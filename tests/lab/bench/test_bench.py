@@ -12,13 +12,14 @@ import pytest
 import torch
 from torch import nn
 
-from chebact.lab import LabError
+from chebact.lab import LabError, peers
 from chebact.lab.bench import commands as bench
-from chebact.lab.bench import contract, ops, peers, timing
+from chebact.lab.bench import contract, ops, timing
 from chebact.lab.bench.figures import draw_costs
 from chebact.lab.bench.files import machine_path, read_rows, write_rows
 from chebact.lab.bench.machine import Machine, processor_name
 from chebact.lab.bench.page import markdown as as_markdown
+from chebact.lab.bench.peers import find_peers
 from chebact.lab.bench.rows import Row
 from chebact.lab.cli import run_command
 
@@ -302,7 +303,7 @@ def test_stopping_writes_nothing(tmp_path, monkeypatch, capsys):
 
 def test_peers_that_are_not_there(monkeypatch, capsys):
     monkeypatch.setattr(bench, "PEERS", NO_PEERS)
-    monkeypatch.setattr(bench, "find_peers", lambda: peers.find_peers(NO_PEERS))
+    monkeypatch.setattr(bench, "find_peers", lambda: find_peers(NO_PEERS))
     assert run_command(["bench", "ops", "--no-tests", "--peers"]) == 2
     complaint = capsys.readouterr().err
     assert "--peers needs one of no-such-library" in complaint
@@ -319,7 +320,7 @@ def test_peers_that_do_not_work_give_their_reason():
         peers.Peer("torch", 3, lambda channels: nn.Flatten()),
         peers.Peer("torch", 3, lambda channels: peers.library("no_such_library")),
     ]
-    rows, sentences = peers.find_peers(tuple(tried))
+    rows, sentences = find_peers(tuple(tried))
     assert [each.name for each in rows] == ["torch"]
     assert rows[0].only_below > 128 * 64 * 16 * 16
     for reason, sentence in zip(

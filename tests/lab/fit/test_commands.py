@@ -8,8 +8,8 @@ import pytest
 
 from chebact.estimators import CLClassifier, CLRegressor
 from chebact.lab.cli import run_command
+from chebact.lab.columns.reading import numbers_in, read_sheet
 from chebact.lab.fit import commands
-from chebact.lab.fit.reading import numbers_in, read_sheet
 
 SMALL = {"epochs": 20, "n_replicas": 2, "width": 8, "blocks": 1, "random_state": 0}
 X = numpy.random.default_rng(0).uniform(-1, 1, (60, 2))

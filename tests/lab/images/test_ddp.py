@@ -37,6 +37,7 @@ def one_of_two(rank, folder):
     with chebact.kernels.use("reference"):  # two children need not compile each
         train(net, x[rank::2], y[rank::2])
     torch.save(net.module.state_dict(), f"{folder}/{rank}.pt")
+    dist.barrier()  # nobody leaves while another is still connected
     dist.destroy_process_group()
 
 

@@ -284,3 +284,39 @@ def test_a_heavy_curvature_penalty_leaves_straight_lines(trainer):
     free = maker()()
     train_replicas_(free, x, y, order=seeded(1, 2), epochs=30, optimizer=GENTLE, trainer=trainer)
     assert (curvature_penalty(network) < 0.01 * curvature_penalty(free)).all()
+
+
+@pytest.mark.usefixtures("every_width")
+def test_a_bounded_gradient_agrees_with_torch():
+    optimizer = Sgd(lr=0.01, momentum=0.9, heights_weight_decay=0.0)
+    assert compare(maker(width=20), *data(), optimizer=optimizer, epochs=20, clip_norm=0.3, curvature=1e-3) < TOLERANCE
+
+
+@pytest.mark.parametrize("trainer", ["fused", "torch"])
+def test_a_bounded_gradient_is_that_of_torch_for_each_replica(trainer):
+    x, y = data()
+    network, plain = maker("relu", blocks=1)(), maker("relu", blocks=1)()
+    train_replicas_(network, x, y, order=seeded(5, 6), epochs=3, optimizer=GENTLE, trainer=trainer, clip_norm=0.2)
+    for replica in range(2):
+        own = [p.detach()[replica].clone().requires_grad_() for p in plain.parameters()]
+        w0, b0, w1, b1, w2, b2 = own
+        stepper, (order,) = torch.optim.SGD(own, lr=0.01, momentum=0.9, weight_decay=1e-6), seeded(5 + replica)
+        schedule, norms = CosineAnnealingLR(stepper, 3), []
+        for _ in range(3):
+            for batch in torch.randperm(POINTS, generator=order).split(32):
+                stepper.zero_grad()
+                hidden = x[batch] @ w0.T + b0
+                hidden = hidden + hidden.relu() @ w1.T + b1
+                (hidden.relu() @ w2.T + b2 - y[batch]).abs().mean().backward()
+                norms.append(torch.nn.utils.clip_grad_norm_(own, 0.2).item())
+                stepper.step()
+            schedule.step()
+        assert max(norms) > 0.2, "nothing was clipped"
+        for ours, theirs in zip(network.parameters(), own, strict=True):
+            torch.testing.assert_close(ours.detach()[replica], theirs.detach(), rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("bound", [0.0, -1.0, float("nan")])
+def test_a_bound_that_is_none_is_refused(bound):
+    with pytest.raises(ValueError, match=r"clip_norm must be (more than zero|finite), got"):
+        train_replicas_(maker()(), *data(), order=range(2), epochs=1, clip_norm=bound)

@@ -23,12 +23,13 @@ from chebact.lab.bench.files import machine_path, read_rows, write_rows
 from chebact.lab.bench.machine import Machine, describe_this_machine
 from chebact.lab.bench.ops import CASES, Contender, contenders, measure
 from chebact.lab.bench.page import as_table, markdown, short_markdown
-from chebact.lab.bench.peers import PEERS, find_peers, peer_versions
+from chebact.lab.bench.peers import find_peers, peer_versions
 from chebact.lab.bench.rows import Row, parse_sizes
 from chebact.lab.commands.report import NO_FILES, FileOptions, View, write_files
 from chebact.lab.options import Several, about
 from chebact.lab.output import check_outputs, wide_console
 from chebact.lab.page.theme import image_kind
+from chebact.lab.peers import PEERS
 from chebact.lab.stopping import Stopped
 
 __all__ = ["ops", "page"]

@@ -14,8 +14,8 @@ from rich.console import Console
 
 from chebact.estimators import load_model, save_model
 from chebact.lab import LabError
-from chebact.lab.fit.encoding import Encoding
-from chebact.lab.fit.reading import read_sheet
+from chebact.lab.columns.encoding import Encoding
+from chebact.lab.columns.reading import read_sheet
 from chebact.lab.fit.scores import make_estimator, most_folds, scores
 from chebact.lab.options import Integer, Several
 from chebact.lab.output import check_file, check_folder, make_folder, save

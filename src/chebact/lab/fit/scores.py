@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from chebact.estimators import CLClassifier, CLRegressor
-from chebact.lab.fit.encoding import Task
+from chebact.lab.columns.encoding import Task
 
 __all__ = ["make_estimator", "most_folds", "scores"]
 

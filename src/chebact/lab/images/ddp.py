@@ -115,5 +115,6 @@ def join_team(device: str = "cpu") -> Iterator[Team]:
     dist.init_process_group("nccl" if device.startswith("cuda") else "gloo")
     try:
         yield Team(dist.get_rank(), dist.get_world_size())
+        dist.barrier()  # nobody leaves while another is still connected
     finally:
         dist.destroy_process_group()

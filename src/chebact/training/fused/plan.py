@@ -36,6 +36,7 @@ class Plan:
         stepper: Stepper,
         code: Code,
         curvature: float = 0.0,
+        clip_norm: float | None = None,
     ) -> None:
         self.code, self.batch_size = code, batch_size
         self.operations: list[tuple[int, ...]] = []
@@ -60,6 +61,8 @@ class Plan:
         self.emit_network(network, loss)
         if curvature:
             self.emit_curvature(network, curvature)
+        if clip_norm is not None:
+            self.emit_clipping(stepper, clip_norm)
         self.emit_optimizer(stepper)
 
     def pad(self, count: int) -> int:
@@ -237,6 +240,16 @@ class Plan:
                 slot = next(slot for slot in self.slots if slot.parameter is module.learned)
                 numbers = (slot.offset, slot.offset + self.gradients, slot.columns, slot.rows)
                 self.emit("curvature", "bend", matrix.ctypes.data, *numbers)
+
+    def emit_clipping(self, stepper: Stepper, bound: float) -> None:
+        """Bound the norm of the gradient of all parameters that the optimizer changes."""
+        runs = list(stepper.runs(self.slots))
+        squares, kept = self.memory.take(1), numpy.array([bound])
+        self.kept.append(kept)
+        for number, (start, stop, _) in enumerate(runs):
+            self.emit("clipping", "add_squares", start + self.gradients, squares, stop - start, int(number == 0))
+        for start, stop, _ in runs:
+            self.emit("clipping", "shrink", start + self.gradients, squares, stop - start, kept.ctypes.data)
 
     def emit_optimizer(self, stepper: Stepper) -> None:
         """One operation for each run of parameters of one group."""

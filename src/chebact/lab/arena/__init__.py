@@ -1,0 +1,1 @@
+"""The arena: many models on many tables, all with the same splits."""
