@@ -111,7 +111,7 @@ def draw_picture(found, path):
     right_class = found["clear"].argmax(1) == found["y"]
     for chosen, label, colour in ((right_class, "right class", "tab:blue"), (~right_class, "wrong class", "tab:red")):
         left.plot(margin[chosen], error[chosen], ".", color=colour, label=f"{label} ({chosen.sum()})")
-    ends = numpy.array([min(error.min(), margin.min()) / 2, margin.max() * 2])
+    ends = numpy.array([margin.min() / 2, margin.max() * 2])
     left.plot(ends, ends / 2, "--", color="black", lw=1, label="an error that can change a decision")
     left.set(xscale="log", yscale="log", xlabel="distance of the two best outputs", ylabel="error of the encryption")
     left.legend(fontsize=8)

@@ -153,5 +153,5 @@ def test_the_records_that_a_page_counts_are_there():
     rows = re.findall(r"^\| `(\S+)` \| (\d+) \|", (ROOT / "docs" / "my-study.md").read_text(), re.MULTILINE)
     found = {folder: len(list((ROOT / "results" / folder).rglob("*.json"))) for folder, _ in rows}
     assert found == {folder: int(count) for folder, count in rows}
-    named = {folder.partition("/")[0] for folder in found} | {"bench", "guide", "images", "recipe", "arena"}
+    named = {folder.partition("/")[0] for folder in found} | {"bench", "guide", "images", "recipe", "arena", "private"}
     assert {path.name for path in (ROOT / "results").iterdir()} <= named

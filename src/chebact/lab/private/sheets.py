@@ -18,6 +18,7 @@ TITLES = {
     "silu-fit": "fixed fit of SiLU",
     "cl": "CL, range penalty",
 }
+COSTS = ("decisions", "difference", "levels", "ring", "one row, s", "in a batch, ms")
 NAMES = {"breast-cancer": "breast cancer", "wine": "wine", "voice": "Parkinson's from voice"}
 NOTES = (
     "clear, encrypted: test accuracy in percent, mean and deviation over the splits; lost: splits with numbers that "
@@ -66,8 +67,7 @@ def data_sheet(rows: Sequence[Row], data: str) -> Sheet:
         best = row in served(rows) and row.accuracy is not None and row.accuracy == most
         cells = (accuracy_cell(row.accuracy, row.deviation, best=best), accuracy_cell(row.encrypted_accuracy))
         body.append((*name_cells(row), *cells, Cell(f"{row.lost} of {row.splits}", row.lost), *cost_cells(row)))
-    heads = ("degree", "clear", "encrypted", "lost", "decisions", "difference", "levels", "ring", "one row, s")
-    heads = (*heads, "in a batch, ms")
+    heads = ("degree", "clear", "encrypted", "lost", *COSTS)
     columns = (Head("activation"), *(Head(head, right=True) for head in heads))
     caption = f"{NAMES.get(data, data)}: accuracy in the clear and encrypted, and what the encryption takes"
     return Sheet(f"private-{data}", caption[0].upper() + caption[1:], columns, tuple(body), notes=NOTES)
@@ -76,7 +76,7 @@ def data_sheet(rows: Sequence[Row], data: str) -> Sheet:
 def cost_cells(row: Row) -> tuple[Cell, ...]:
     """What the encryption takes; dashes where nothing is encrypted."""
     if row.levels is None or row.row_seconds is None or row.batch_row_seconds is None:
-        return (Cell("-"),) * 6
+        return (Cell("-"),) * len(COSTS)
     error = row.largest_error
     return (
         Cell("-" if row.same_decisions is None else f"{row.same_decisions} of {row.test_rows}", row.same_decisions),

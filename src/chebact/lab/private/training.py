@@ -59,7 +59,7 @@ def fit_(network: nn.Module, x: Tensor, y: Tensor, orders: Sequence[torch.Genera
     replica, lost = torch.arange(len(x))[:, None], torch.zeros(len(x), dtype=torch.bool)
     for _ in range(spec.epochs):
         order = torch.stack([torch.randperm(x.shape[1], generator=each) for each in orders])
-        for rows in order.split(BATCH, dim=1):
+        for rows in torch.split(order, BATCH, dim=1):
             optimizer.zero_grad()
             losses, outside = losses_of(network, x[replica, rows], y[replica, rows], penalty)
             torch.autograd.backward(losses.sum() + outside)
