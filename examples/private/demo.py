@@ -84,7 +84,7 @@ def run(given):
                 outputs = remote(rows)
                 times[name] = time.perf_counter() - start
     with torch.no_grad():
-        clear = network(x[: given.rows]).numpy()
+        clear = result.model(x[: given.rows]).numpy()
     return {"network": network, "rows": x[: given.rows], "y": y[: given.rows].numpy(), "times": times,
             "clear": clear, "decrypted": outputs}  # fmt: skip
 

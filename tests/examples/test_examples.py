@@ -68,10 +68,10 @@ def test_a_server_that_sees_ciphertexts_alone_gives_the_decisions_of_the_network
     pytest.importorskip("sklearn", reason="scikit-learn is not installed")
     need_seal()
     monkeypatch.syspath_prepend(str(FOLDER / "private"))
-    small = ["--data", "wine", "--degree", "3", "--rows", "8", "--picture", str(tmp_path / "private.png")]
+    small = ["--data", "wine", "--rows", "8", "--picture", str(tmp_path / "private.png")]
     found = load("private/demo").main(small)
     assert (found["same"], len(found["decrypted"])) == (8, 8)
-    assert found["error"] < 1e-3
+    assert found["error"] < 5e-3
     assert (tmp_path / "private.png").stat().st_size > 10_000
 
 
