@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from support.sealed import need_seal
 
 FOLDER = Path(__file__).resolve().parents[2] / "examples"
 
@@ -63,6 +64,18 @@ def test_the_exact_solution_of_burgers_solves_burgers_by_finite_differences():
     assert residual.abs().max() < 1e-3
 
 
+def test_a_server_that_sees_ciphertexts_alone_gives_the_decisions_of_the_network(tmp_path, monkeypatch):
+    pytest.importorskip("sklearn", reason="scikit-learn is not installed")
+    need_seal()
+    monkeypatch.syspath_prepend(str(FOLDER / "private"))
+    small = ["--data", "wine", "--rows", "8", "--picture", str(tmp_path / "private.png")]
+    found = load("private/demo").main(small)
+    assert (found["same"], len(found["decrypted"])) == (8, 8)
+    assert found["error"] < 5e-3
+    assert (tmp_path / "private.png").stat().st_size > 10_000
+
+
 def test_every_example_has_its_picture():
+    assert (FOLDER / "private" / "demo.png").stat().st_size > 10_000
     for path in FOLDER.glob("*.py"):
         assert path.with_suffix(".png").stat().st_size > 10_000

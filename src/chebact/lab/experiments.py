@@ -73,6 +73,12 @@ ROWS = (
         "The studies: a table, a picture and a paragraph each.",
         also=("study",),
     ),
+    Experiment(
+        "private",
+        "Private inference",
+        "Train polynomial networks and evaluate them on encrypted rows.",
+        "Accuracy in the clear and encrypted, levels, ring and seconds.",
+    ),
 )
 EXPERIMENTS: dict[str, Experiment] = {row.name: row for row in ROWS}
 MEASURED = {"What it costs": "chebact.lab.bench.section:sections"}

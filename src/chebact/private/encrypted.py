@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy
 
+from chebact.checks import must_be
 from chebact.private.arithmetic import Counts, Term
 from chebact.private.packing import diagonals_of
-from chebact.private.scheme import Scheme
+from chebact.private.scheme import Scheme, split_bytes
 
 __all__ = ["Encrypted", "EncryptedArithmetic"]
 
@@ -38,6 +39,16 @@ class EncryptedArithmetic:
         self.evaluator = self.seal.Evaluator(scheme.context)
         self.counts = Counts()
         self.encoded: dict[tuple[bytes, int, float], Any] = {}
+
+    @classmethod
+    def from_keys(cls, scheme: Scheme, keys: bytes) -> EncryptedArithmetic:
+        """With the keys that a client sent: those for products, and those for rotations where there are any."""
+        parts, _ = split_bytes(keys)
+        kinds = ("RelinKeys", "GaloisKeys")
+        found = [scheme.from_bytes(kind, part) for kind, part in zip(kinds, parts, strict=False)]
+        if not found:
+            raise ValueError(must_be("keys", "those of Client.keys", keys))
+        return cls(scheme, found[0], found[1] if len(found) > 1 else None)
 
     def linear(self, terms: Sequence[Term], bias: Array) -> Encrypted:
         """The sum of matrices times vectors, and a bias: one level."""

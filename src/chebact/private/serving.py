@@ -68,16 +68,16 @@ class Client:
 
 
 class Server:
-    """Evaluates a network on encrypted rows. `model` is a plan, or the path of a file of `export`. Needs TenSEAL."""
+    """Evaluates a network on encrypted rows. Needs TenSEAL.
 
-    def __init__(self, model: Plan | Path | str, keys: bytes) -> None:
+    `model` is a plan, or the path of a file of `export`. `keys` are those of the client, `Client.keys`, or the
+    arithmetic that another server of the same agreement has made from them.
+    """
+
+    def __init__(self, model: Plan | Path | str, keys: bytes | EncryptedArithmetic) -> None:
         self.plan = model if isinstance(model, Plan) else load(model)
-        scheme = Scheme(self.plan.agreement)
-        parts, _ = split_bytes(keys)
-        products, *rotations = (
-            scheme.from_bytes(kind, part) for kind, part in zip(("RelinKeys", "GaloisKeys"), parts, strict=False)
-        )
-        self.arithmetic = EncryptedArithmetic(scheme, products, rotations[0] if rotations else None)
+        made = keys if isinstance(keys, EncryptedArithmetic) else None
+        self.arithmetic = made or EncryptedArithmetic.from_keys(Scheme(self.plan.agreement), keys)  # type: ignore[arg-type]
 
     def evaluate(self, message: bytes) -> bytes:
         """The outputs of encrypted rows, encrypted."""

@@ -1,0 +1,1 @@
+"""Private inference: polynomial networks on encrypted rows, beside fixed polynomials and ReLU in the clear."""
