@@ -228,7 +228,8 @@ class NetworkEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _outputs(self, X: Any) -> Array:
         """What the network gives for the rows of X, (replica, row, outputs)."""
-        return outputs_of(self.network_, self._scaled(X))
+        x = self._scaled(X)  # checks first that there is a network
+        return outputs_of(self.network_, x)
 
     def plot_activations(self, X: Any, *, channels: int = 4, figure: Any = None) -> Any:
         """Draw the first learned activations of each layer with the inputs that X sends through them; the figure.

@@ -37,7 +37,6 @@ CASES = [
     {},
     {"activation": partial(ChebyshevLagrange, degree=2, interval=(-0.5, 2.0), init="gelu")},
     {"activation": partial(ChebyshevLagrange, groups=3), "layers": 2, "shortcut": "mean"},
-    {"activation": "cl-regression", "last_activation": False},
 ]
 
 
@@ -73,13 +72,13 @@ def test_the_gradient_is_that_of_the_definition(trainer):
 
 
 def test_each_replica_trains_as_alone_and_ends_inside():
-    together = train("fused", {"replicas": 3}, epochs=60, range_penalty=10.0)
+    together = train("fused", {"replicas": 3}, epochs=60, range_penalty=10.0, clip_norm=1.0)
     x, _ = data()
     ranges = chebact.input_ranges(together, x.expand(3, *x.shape))
     free = chebact.input_ranges(train("fused", {"replicas": 3}, epochs=60, range_penalty=0.0), x.expand(3, *x.shape))
-    assert all(each.headroom > 0 for each in ranges.values())
+    assert all(each.headroom > 0.0 for each in ranges.values())
     assert min(each.headroom for each in free.values()) < -0.5
-    alone = train("fused", {"replicas": 1}, epochs=60, range_penalty=10.0)
+    alone = train("fused", {"replicas": 1}, epochs=60, range_penalty=10.0, clip_norm=1.0)
     for ours, theirs in zip(together.parameters(), alone.parameters(), strict=True):
         assert torch.equal(ours[:1], theirs)
 
