@@ -8,16 +8,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import zip_longest
-from typing import Any
+from typing import Any, cast
 
 import numpy
 import torch
 from sklearn.exceptions import ConvergenceWarning
 from torch import Tensor, nn
 
+from chebact.estimators.polynomials import check_learned, polynomial_of
 from chebact.estimators.watching import Watch
 from chebact.learned import LearnedActivation
 from chebact.networks import ResidualMLP
+from chebact.ranges import PolynomialReport
+from chebact.ranges.penalty import DEFAULT_WEIGHT
 from chebact.table import Factory, make_activation, paper_activation
 from chebact.training import RECOMMENDED, predict_replicas, train_replicas_
 from chebact.training.losses import Loss
@@ -68,6 +71,7 @@ class Fit:
     outputs: Array
     degree: int
     weight_decay: float
+    report: PolynomialReport | None = None
 
 
 def fit_ensemble(lesson: Lesson, start: ResidualMLP | None = None) -> Fit:
@@ -95,15 +99,21 @@ def fit_ensemble(lesson: Lesson, start: ResidualMLP | None = None) -> Fit:
         seeds = [lesson.seeds[replica] for replica in kept]
         network, whole = network_of(lesson, seeds), network
         copy_replicas_(network, range(len(kept)), whole, kept)
+    report = None
+    if lesson.settings.polynomial:
+        found = polynomial_of(network, lesson.x)
+        network, report = cast(ResidualMLP, found.model), found.report
     left_out = lesson.left_out[kept]
     outputs = outputs_of(network, lesson.x.numpy()[left_out])
-    return Fit(network, losses[:, kept], left_out, outputs, lesson.degree, lesson.weight_decay)
+    return Fit(network, losses[:, kept], left_out, outputs, lesson.degree, lesson.weight_decay, report)
 
 
 def train(lesson: Lesson, start: ResidualMLP | None) -> tuple[ResidualMLP, Array]:
     """The network of a lesson, trained, and its losses (epoch, replica)."""
     replicas = len(lesson.seeds)
     network = network_of(lesson, lesson.seeds)
+    if lesson.settings.polynomial:
+        check_learned(network, lesson.settings.activation)
     if start is not None:
         copy_replicas_(network, range(replicas), start, range(replicas))
     own = own_rows(lesson)
@@ -129,7 +139,7 @@ def options_of(lesson: Lesson, network: ResidualMLP, count: int) -> dict[str, An
     settings = lesson.settings
     degrees = [module.basis.degree for module in network.modules() if isinstance(module, LearnedActivation)]
     usual = RECOMMENDED.curvature if min(degrees, default=0) >= CURVED else 0.0
-    return RECOMMENDED.options(
+    chosen = RECOMMENDED.options(
         learned=bool(degrees),
         epochs=lesson.epochs,
         batch_size=-(-count // -(-count // settings.batch_size)),  # even batches: one of a single row is a wild step
@@ -140,6 +150,7 @@ def options_of(lesson: Lesson, network: ResidualMLP, count: int) -> dict[str, An
         clip_norm=BOUND,
         curvature=usual if settings.curvature == "auto" else settings.curvature,
     )
+    return chosen | ({"range_penalty": DEFAULT_WEIGHT} if settings.polynomial else {})
 
 
 def own_rows(lesson: Lesson) -> Array:

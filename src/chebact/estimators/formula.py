@@ -32,6 +32,14 @@ def sigma(x, left, right, *powers):
 '''
 
 
+POLYNOMIAL = '''
+def polynomial(x, *powers):
+    """A learned activation without tails."""
+    return sum(a * x**k for k, a in enumerate(powers))
+
+'''
+
+
 def formula_of(
     network: ResidualMLP,
     replica: int,
@@ -39,16 +47,21 @@ def formula_of(
     names: Sequence[str],
     targets: Sequence[tuple[float, float]],
     digits: int,
+    box: Any = None,
 ) -> str:
-    """The function of one replica. `targets` are centre and scale of each output, folded into the last layer."""
+    """The function of one replica. `targets` are centre and scale of each output, folded into the last layer; a column
+    outside of `box` (2, column) is moved to its border.
+    """
     columns = [f"x{number}" for number in range(1, len(names) + 1)]
     lines = [f"def predict({', '.join(columns)}):", f'    """Of {", ".join(map(str, names))}."""']
     parameters = zip(columns, scaling.centre.tolist(), scaling.factor.tolist(), strict=True)
     for number, (column, centre, factor) in enumerate(parameters, 1):
+        if box is not None:
+            column = f"min(max({column}, {box[0][number - 1]:.{digits}g}), {box[1][number - 1]:.{digits}g})"
         lines.append(f"    z{number} = bounded(({column} - {centre:.{digits}g}) * {factor:.{digits}g})")
     inputs = [f"z{number}" for number in range(1, len(names) + 1)]
     lines += layers(network, replica, inputs, targets, digits)
-    return HEAD + "\n" + "\n".join(lines) + "\n"
+    return HEAD + (POLYNOMIAL if "polynomial(" in "".join(lines) else "") + "\n" + "\n".join(lines) + "\n"
 
 
 def layers(
@@ -95,7 +108,7 @@ def sums(layer: nn.Module, replica: int, inputs: Sequence[str], digits: int) -> 
 
 def activated(module: nn.Module, replica: int, inputs: Sequence[str], digits: int) -> list[str]:
     """An activation of each input."""
-    if isinstance(module, ChebyshevLagrange) and module.basis.interval == (-1.0, 1.0) and module.basis.has_tails:
+    if isinstance(module, ChebyshevLagrange) and module.basis.interval == (-1.0, 1.0):
         heights = module.heights[replica].detach().double()
         heights = heights.repeat_interleave(len(inputs) // len(heights), dim=0)
         return [learned(module, row, x, digits) for row, x in zip(heights, inputs, strict=True)]
@@ -113,5 +126,7 @@ def learned(module: ChebyshevLagrange, heights: torch.Tensor, x: str, digits: in
     from numpy.polynomial.chebyshev import cheb2poly
 
     powers: Any = cheb2poly(values_to_coefficients(heights).numpy())
+    if not module.basis.has_tails:
+        return f"polynomial({x}, {', '.join(f'{each:.{digits}g}' for each in powers)})"
     left, right = (torch.from_numpy(module.basis.pieces[-4:]) @ heights)[[1, 3]].tolist()
     return f"sigma({x}, {', '.join(f'{each:.{digits}g}' for each in (left, right, *powers))})"

@@ -68,6 +68,7 @@ class NetworkEstimator(BaseEstimator):  # type: ignore[misc]
         "n_replicas": [Interval(Integral, 1, None, closed="left")],
         "early_stopping": ["boolean"],
         "validation_fraction": [Interval(Real, 0, 1, closed="left")],
+        "polynomial": ["boolean"],
         "warm_start": ["boolean"],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
@@ -91,6 +92,7 @@ class NetworkEstimator(BaseEstimator):  # type: ignore[misc]
         n_replicas: int = 10,
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
+        polynomial: bool = False,
         warm_start: bool = False,
         random_state: Any = None,
         verbose: bool | int = False,
@@ -110,6 +112,7 @@ class NetworkEstimator(BaseEstimator):  # type: ignore[misc]
         self.n_replicas = n_replicas
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
+        self.polynomial = polynomial
         self.warm_start = warm_start
         self.random_state = random_state
         self.verbose = verbose
@@ -160,6 +163,9 @@ class NetworkEstimator(BaseEstimator):  # type: ignore[misc]
         candidates = self._candidates(start is not None, lesson.left_out.size > 0)
         fits = [fit_ensemble(self._lesson_of(lesson, each), start) for each in candidates]
         fit = fits[0] if len(fits) == 1 else min(fits, key=score)
+        if self.polynomial:
+            self.box_ = self._box_of(rows.x)
+            self.polynomial_report_ = fit.report
         self.network_, self.degree_, self.weight_decay_ = fit.network, fit.degree, fit.weight_decay
         self.loss_curve_ = [float(each) for each in fit.losses.mean(axis=1)]
         self.n_iter_ = len(self.loss_curve_)
@@ -210,20 +216,27 @@ class NetworkEstimator(BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"loss must be one of {', '.join(names)} or a function, got {self.loss!r}")
         return next(iter(self._losses.values())) if self.loss == "auto" else self._losses[self.loss]
 
-    def _outputs(self, X: Any) -> Array:
-        """What the network gives for the rows of X, (replica, row, outputs)."""
+    def _box_of(self, x: Array) -> Array:
+        """The least and the largest number of each column, (2, column)."""
+        return numpy.stack([x.min(axis=0), x.max(axis=0)])
+
+    def _scaled(self, X: Any) -> Array:
+        """The rows of X as the network takes them; a polynomial gets those outside of `box_` moved to its border."""
         check_is_fitted(self)
         X = validate_data(self, X, dtype=numpy.float64, reset=False)
-        return outputs_of(self.network_, self.input_scaling_(X))
+        return self.input_scaling_(X.clip(*self.box_) if hasattr(self, "box_") else X)
+
+    def _outputs(self, X: Any) -> Array:
+        """What the network gives for the rows of X, (replica, row, outputs)."""
+        x = self._scaled(X)  # checks first that there is a network
+        return outputs_of(self.network_, x)
 
     def plot_activations(self, X: Any, *, channels: int = 4, figure: Any = None) -> Any:
         """Draw the first learned activations of each layer with the inputs that X sends through them; the figure.
 
         The curves are those of the first network of the ensemble.
         """
-        check_is_fitted(self)
-        X = validate_data(self, X, dtype=numpy.float64, reset=False)
-        x = torch.from_numpy(self.input_scaling_(X).astype(numpy.float32))
+        x = torch.from_numpy(self._scaled(X).astype(numpy.float32))
         replicas = self.network_.first.replicas or 1
         return plot_activations(self.network_, x.expand(replicas, *x.shape), channels=channels, figure=figure)
 
@@ -241,7 +254,8 @@ class NetworkEstimator(BaseEstimator):  # type: ignore[misc]
         if not 0 <= replica < replicas:
             raise ValueError(f"replica must be an integer from 0 to {replicas - 1}, got {replica!r}")
         names = getattr(self, "feature_names_in_", [f"x{column}" for column in range(self.n_features_in_)])
-        return formula_of(self.network_, replica, self.input_scaling_, names, self._units(), digits)
+        box = getattr(self, "box_", None)
+        return formula_of(self.network_, replica, self.input_scaling_, names, self._units(), digits, box)
 
     def _units(self) -> list[tuple[float, float]]:
         """Centre and scale of each output of the network."""

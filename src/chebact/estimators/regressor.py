@@ -44,6 +44,10 @@ class CLRegressor(MultiOutputMixin, RegressorMixin, NetworkEstimator):  # type: 
         early_stopping: stop where the rows left out get no better for a tenth of the epochs, and take the best epoch.
         validation_fraction: the part of the rows that each network leaves out; 0 leaves out none, and then
             `return_std` knows the spread of the ensemble alone.
+        polynomial: train so that the networks are polynomials of their scaled inputs, for inference on encrypted rows
+            (docs/private.md): with `chebact.range_penalty`, without tails at the end, and with no training row outside
+            an interval. Rows to predict are moved to the border of `box_` where they are outside, as a client does
+            before it encrypts.
         warm_start: go on from the parameters and the scaling of the fit before.
         random_state: a seed, for the same result every time.
         verbose: say how the loss falls.
@@ -51,6 +55,8 @@ class CLRegressor(MultiOutputMixin, RegressorMixin, NetworkEstimator):  # type: 
     After `fit`: `network_` (the torch module, which maps scaled (replica, row, column) to scaled (replica, row,
     target)), `loss_curve_` (the mean training loss of each epoch), `n_iter_`, `degree_` and `weight_decay_` (those
     of the fit that was kept), `input_scaling_`, `target_scaling_`, `noise_`, `n_features_in_`, `feature_names_in_`.
+    With `polynomial=True` also `box_` (2, column), the least and the largest number of each column of X, and
+    `polynomial_report_`, the report of `chebact.to_polynomial` on the training rows.
 
     >>> import numpy
     >>> X = numpy.random.default_rng(0).uniform(-1, 1, (200, 2))

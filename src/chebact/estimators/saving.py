@@ -6,7 +6,7 @@ import io
 import json
 import zipfile
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy
 import torch
@@ -19,6 +19,8 @@ from chebact.estimators.noise import Noise
 from chebact.estimators.regressor import CLRegressor
 from chebact.estimators.scaling import InputScaling, TargetScaling
 from chebact.files import write_atomic
+from chebact.networks import ResidualMLP
+from chebact.ranges.polynomial import without_tails
 
 __all__ = ["load_model", "save_model"]
 
@@ -53,6 +55,8 @@ def save_model(model: NetworkEstimator, path: str | Path) -> None:
     for name in PARTS:
         found = vars(getattr(model, name)) if hasattr(model, name) else {}
         arrays |= {f"{name}.{field}": numbers for field, numbers in found.items()}
+    if hasattr(model, "box_"):
+        arrays["box_"] = model.box_
     for name in ("classes_", "feature_names_in_"):
         if hasattr(model, name):
             labels = getattr(model, name)
@@ -92,6 +96,9 @@ def rebuilt(about: dict[str, Any], arrays: dict[str, Any]) -> NetworkEstimator:
             setattr(model, name, arrays[name].astype(object) if name == "feature_names_in_" else arrays[name])
     outputs, replicas = arrays["network.last.weight"].shape[1], len(arrays["network.last.weight"])
     model.network_ = make_network(model, model.degree_, model.n_features_in_, outputs, range(replicas))
+    if "box_" in arrays:
+        model.box_ = arrays["box_"]
+        model.network_ = cast(ResidualMLP, without_tails(model.network_))
     with torch.no_grad():
         for name, parameter in model.network_.named_parameters():
             parameter.copy_(torch.from_numpy(arrays[f"network.{name}"]))

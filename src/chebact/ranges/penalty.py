@@ -56,7 +56,9 @@ class RangePenalty:
     block that is entered again starts from zero.
     """
 
-    def __init__(self, model: nn.Module, margin: float, *, weight: float, allow_unreached: bool) -> None:
+    def __init__(
+        self, model: nn.Module, margin: float, *, weight: float = DEFAULT_WEIGHT, allow_unreached: bool = False
+    ) -> None:
         self.margin, self.weight = check_margin(margin), check_not_negative("weight", weight)
         self.activations = learned_activations(model)
         if not isinstance(allow_unreached, bool):
@@ -152,9 +154,9 @@ class RangePenalty:
         return f"RangePenalty({len(self.activations)} activations, margin={self.margin}, weight={self.weight})"
 
 
-def check_margin(margin: Any) -> float:
+def check_margin(margin: Any, name: str = "margin") -> float:
     """`margin` as a share of the half width: zero or more, and below one."""
-    number = check_number("margin", margin)
+    number = check_number(name, margin)
     if not 0.0 <= number < 1.0:
-        raise ValueError(must_be("margin", "at least 0 and below 1", number))
+        raise ValueError(must_be(name, "at least 0 and below 1", number))
     return number

@@ -10,6 +10,7 @@ validation (`ragged`).
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -21,6 +22,8 @@ from torch.optim.lr_scheduler import ConstantLR, CosineAnnealingLR, LRScheduler
 
 from chebact.checks import check_choice, check_integer, check_not_negative, check_positive, must_be
 from chebact.curvature import curvature_penalty
+from chebact.learned import learned_activations
+from chebact.ranges.penalty import DEFAULT_MARGIN, RangePenalty, check_margin
 from chebact.recording import evaluation_mode
 from chebact.training import fused
 from chebact.training.independence import check_network, check_optimizer, make_generators
@@ -95,6 +98,8 @@ def train_replicas_(
     schedule_by: Literal["epoch", "step"] = "epoch",
     curvature: float = 0.0,
     clip_norm: float | None = None,
+    range_penalty: float = 0.0,
+    range_margin: float = DEFAULT_MARGIN,
     on_epoch: Callable[[int, Tensor], None] | None = None,
     trainer: Literal["fused", "torch"] | None = None,
 ) -> ReplicaRun:
@@ -120,6 +125,10 @@ def train_replicas_(
 
     `clip_norm` bounds the gradient: where the Euclidean norm of the gradient of a replica, over all its parameters, is
     larger, it is scaled down to that. None means no bound.
+
+    `range_penalty` is the weight of the penalty of `chebact.range_penalty` on inputs of learned activations outside
+    their intervals less `range_margin`, which is added to the loss of every batch; the returned losses do not include
+    it. A point counts in its mean as in that of the loss.
 
     `trainer="fused"` uses the compiled trainer or raises its reason, "torch" uses batched torch operations; None uses
     the compiled trainer if it supports this training. `ReplicaRun.trainer` is the trainer that ran.
@@ -152,7 +161,10 @@ def train_replicas_(
     by_step = schedule_by == "step"
     data, bend = (x, y, importance, counts, generators), check_not_negative("curvature", curvature)
     bound = None if clip_norm is None else check_positive("clip_norm", clip_norm)
-    task = Task(network, *data, epochs, batch_size, loss, stepper, scheduler, by_step, bend, bound)
+    if range_penalty:
+        learned_activations(network)  # refuses a network without
+    keep = (check_not_negative("range_penalty", range_penalty), check_margin(range_margin, "range_margin"))
+    task = Task(network, *data, epochs, batch_size, loss, stepper, scheduler, by_step, bend, bound, *keep)
     network.train()
     compiled = None if trainer == "torch" else fused.prepare(task, by_name=trainer == "fused")
     losses = train_by_torch_(task, on_epoch) if compiled is None else compiled.run(on_epoch)
@@ -166,15 +178,14 @@ def train_by_torch_(task: Task, on_epoch: Callable[[int, Tensor], None] | None) 
     precision = x.dtype if x.is_floating_point() else torch.get_default_dtype()
     losses = torch.full((task.epochs, len(order)), torch.nan, dtype=precision, device=x.device)
     loss = task.loss if counts is None else per_point(task.loss)
+    ranges = RangePenalty(task.network, task.range_margin, weight=task.range_penalty) if task.range_penalty else None
     with frozen_garbage():
         for epoch in range(task.epochs):
             if counts is None:
                 batches = shuffled_batches(x, task.y, order, task.batch_size)
             else:
                 batches = ragged_batches(x, task.y, order, task.batch_size, counts, task.weights)
-            each_step = task.scheduler if task.by_step else None
-            extra = (each_step, task.curvature, task.clip_norm)
-            losses[epoch] = train_epoch_(task.network, batches, loss, task.optimizer, *extra)
+            losses[epoch] = train_epoch_(task, batches, loss, ranges)
             if not task.by_step:
                 task.scheduler.step()
             if on_epoch is not None:
@@ -184,32 +195,26 @@ def train_by_torch_(task: Task, on_epoch: Callable[[int, Tensor], None] | None) 
     return losses
 
 
-def train_epoch_(
-    network: nn.Module,
-    batches: Iterator[Batch],
-    loss: Loss,
-    optimizer: Optimizer,
-    scheduler: LRScheduler | None = None,
-    curvature: float = 0.0,
-    clip_norm: float | None = None,
-) -> Tensor:
-    """One pass over the batches; returns the mean loss per replica (replica,), not finite if that of a step was not.
-
-    A `scheduler` is stepped after every batch.
-    """
+def train_epoch_(task: Task, batches: Iterator[Batch], loss: Loss, ranges: RangePenalty | None) -> Tensor:
+    """One pass over the batches; returns the mean loss per replica (replica,), not finite if that of a step was not."""
+    network, optimizer, clip_norm = task.network, task.optimizer, task.clip_norm
     total, points = torch.zeros(()), torch.zeros(())
     for batch in batches:
         optimizer.zero_grad()
         known = {"weights": batch.weights} if takes_weights(loss) else {}
-        losses = per_replica_losses(loss(network(batch.x), batch.y, **known), batch)
-        penalty = curvature * curvature_penalty(network).sum() if curvature else 0.0
+        with contextlib.nullcontext() if ranges is None else ranges:
+            outputs = network(batch.x)
+        losses = per_replica_losses(loss(outputs, batch.y, **known), batch)
+        penalty: Tensor | float = task.curvature * curvature_penalty(network).sum() if task.curvature else 0.0
+        if ranges is not None:
+            penalty = penalty + ranges.value(weights=batch.weights)
         torch.autograd.backward(losses.sum() + penalty)
         if clip_norm is not None:
             clip_gradients_(network, len(batch.x), clip_norm)
         with freeze_replicas(network, optimizer, batch.idle):
             optimizer.step()
-        if scheduler is not None:
-            scheduler.step()
+        if task.by_step:
+            task.scheduler.step()
         if batch.counts is None:
             total, points = total + losses.detach() * batch.x.shape[1], points + batch.x.shape[1]
         else:

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler
 
+from chebact.ranges.penalty import DEFAULT_MARGIN
 from chebact.training.losses import Loss
 
 __all__ = ["Task"]
@@ -21,7 +22,8 @@ class Task:
 
     Replica i uses the first `points[i]` rows, or all if `points` is None. `order` has one generator per replica. The
     scheduler is stepped after every step (`by_step`) or after every epoch. `curvature` is the weight of the
-    curvature penalty, `clip_norm` the bound of the gradient's norm, or None.
+    curvature penalty, `clip_norm` the bound of the gradient's norm, or None. `range_penalty` is the weight of the range
+    penalty, `range_margin` its margin.
     """
 
     network: nn.Module
@@ -38,6 +40,8 @@ class Task:
     by_step: bool
     curvature: float = 0.0
     clip_norm: float | None = None
+    range_penalty: float = 0.0
+    range_margin: float = DEFAULT_MARGIN
 
     def counts(self) -> list[int]:
         """The number of points of each replica."""

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["MOST_DEGREE", "Activation", "activation_of", "activations_in", "why_not_activation"]
 
 MOST_DEGREE = 10
+RANGE_FACTORS = 16  # FACTORS of ops/excess.py, which this file does not import because it needs Numba
 ELEMENTWISE = {nn.ReLU: 0, nn.Tanh: 1, Cubic: 2, nn.Identity: 3}
 LEARNED = (ChebyshevLagrange, WeightedChebyshev)
 
@@ -93,6 +94,11 @@ class _Learned:
         if self.shared:
             self.heights, self.gradient = (plan.memory.take_with_gap(self.terms * plan.width) for _ in range(2))
         self.table = plan.memory.take_with_gap((2 * basis.degree + 5) * plan.width)
+        self.limits = 0
+        if plan.task.range_penalty:
+            limits = range_constants(basis, plan).astype(plan.code.numbers)
+            plan.kept.append(limits)
+            self.limits = limits.ctypes.data
 
     def forward(self, x: int, out: int) -> None:
         if self.shared:
@@ -103,6 +109,8 @@ class _Learned:
     def backward(self, x: int, y: int, gradient: int, other: int, other_row: int, out: int) -> None:
         numbers = (self.constants, x, gradient, other, other_row, out, self.plan.width, self.table, self.gradient)
         self.plan.emit("lagrange", "backward", *numbers, choices=self.choices)
+        if self.limits:
+            self.plan.emit("excess", "push", self.limits, x, out, self.plan.shares, self.plan.width)
         if self.shared:
             self.plan.emit("groups", "add", *self.sharing(self.parameter + self.plan.gradients, self.gradient))
 
@@ -138,6 +146,15 @@ class _Similarity:
 def _tails_kind(basis: Basis) -> int:
     """How the loops of ops/lagrange.py treat the outside: no lines, those of the end slopes, lines of any slope."""
     return (1 if TAIL_ROWS[basis.tails].smooth else 2) if basis.has_tails else 0
+
+
+def range_constants(basis: Basis, plan: Plan) -> Any:
+    """The numbers of ops/excess.py for one activation, float64."""
+    a, b = basis.interval
+    numbers = numpy.zeros(RANGE_FACTORS + plan.width)
+    numbers[:3] = 2 / (b - a), -(a + b) / (b - a), 1.0 - plan.task.range_margin
+    numbers[RANGE_FACTORS : RANGE_FACTORS + plan.channels] = 2 * plan.task.range_penalty * numbers[0] / plan.channels
+    return numbers
 
 
 def table_constants(basis: Basis) -> Any:

@@ -19,6 +19,7 @@ from chebact.training.fused.activations import LEARNED, Activation, activation_o
 from chebact.training.fused.code import Code
 from chebact.training.fused.packing import Allocator, Slot
 from chebact.training.fused.readings import LossReading, Stepper
+from chebact.training.task import Task
 
 __all__ = ["Plan"]
 
@@ -31,14 +32,13 @@ class Plan:
     def __init__(
         self,
         network: ResidualMLP,
-        batch_size: int,
+        task: Task,
         loss: LossReading,
         stepper: Stepper,
         code: Code,
-        curvature: float = 0.0,
-        clip_norm: float | None = None,
     ) -> None:
-        self.code, self.batch_size = code, batch_size
+        self.code, self.batch_size, self.task = code, task.batch_size, task
+        batch_size = task.batch_size
         self.operations: list[tuple[int, ...]] = []
         self.kept: list[Any] = []  # keeps alive what addresses in the operations point to
         self.slots: list[Slot] = []
@@ -59,10 +59,10 @@ class Plan:
         self.transposed = self.memory.take_with_gap(self.width * self.width)
         self.stream, self.branches = self.rows(), (self.rows(), self.rows())
         self.emit_network(network, loss)
-        if curvature:
-            self.emit_curvature(network, curvature)
-        if clip_norm is not None:
-            self.emit_clipping(stepper, clip_norm)
+        if task.curvature:
+            self.emit_curvature(network, task.curvature)
+        if task.clip_norm is not None:
+            self.emit_clipping(stepper, task.clip_norm)
         self.emit_optimizer(stepper)
 
     def pad(self, count: int) -> int:

@@ -42,7 +42,7 @@ class Trainer:
         self.task, self.counts, replicas, dtype = task, counts, len(counts), task.x.dtype
         code = Code(dtype == torch.float64, native_lanes() * 4 // dtype.itemsize, has_many_registers())
         stepper = Stepper(task.optimizer)
-        self.plan = Plan(network, task.batch_size, loss, stepper, code, task.curvature, task.clip_norm)
+        self.plan = Plan(network, task, loss, stepper, code)
         self.program = Program(code.function("driver", "train"))
         self.state = pack(self.plan.slots, self.plan.state_length)
         self.steps = -(-max(counts) // task.batch_size)
