@@ -39,8 +39,13 @@ def entry(name: str, thing: Any) -> str:
     elif callable(thing):
         text = f"```\n{signature(name, thing)}\n```\n\n{prose(inspect.getdoc(thing) or '')}{methods(thing)}"
     else:
-        text = "A table or constant: " + (f"{', '.join(map(str, thing))}." if hasattr(thing, "keys") else f"{thing!r}.")
+        text = "A table or constant: " + (f"{', '.join(map(str, thing))}." if hasattr(thing, "keys") else f"{without_addresses(repr(thing))}.")
     return f"### {name}\n\n{text.strip()}\n"
+
+
+def without_addresses(text: str) -> str:
+    """A function in a repr by its name alone: its address differs from run to run."""
+    return re.sub(r"<function (\w+) at 0x[0-9a-f]+>", r"\1", text)
 
 
 def first_paragraph(thing: Any) -> str:

@@ -21,7 +21,8 @@ FILES = {("report", name): TABLES for name in EXPERIMENTS} | {
     ("predict",): ["--output"],
     ("play",): ["--output"],
 }
-FOLDERS = {("run", name): ["--results"] for name in EXPERIMENTS} | {
+COMMANDS = [word for row in EXPERIMENTS.values() for word in (row.name, *row.also)]
+FOLDERS = {("run", name): ["--results"] for name in COMMANDS} | {
     **{("report", *rest): ["--output"] for rest in [(), ("all",), ("pictures",), *((name,) for name in EXPERIMENTS)]},
     ("report", "images"): ["--output", "--captures"],
     ("report", "arena"): ["--output", "--pictures"],

@@ -28,6 +28,12 @@ class CertifiedRanges(InputRanges):
     `output_low` and `output_high` bound the outputs, in the shape of one output. `slope_low` and `slope_high` bound the
     derivative of every output by every input, (input, *output), by the interval chain rule; None if the model has more
     than 4096 inputs or max pooling. With replicas the replica axis is first.
+
+    >>> from chebact import ChebyshevLagrange, certify_ranges
+    >>> model = nn.Sequential(nn.Flatten(), ChebyshevLagrange(2, init="tanh"))
+    >>> ranges = certify_ranges(model, (torch.full((2,), -0.5), torch.full((2,), 0.5)))
+    >>> isinstance(ranges, CertifiedRanges), bool((ranges.output_high < 1).all())
+    (True, True)
     """
 
     output_low: Tensor = field(kw_only=True)

@@ -54,7 +54,13 @@ class ActivationRange:
 
 @dataclass(frozen=True)
 class InputRanges(Mapping[str, ActivationRange]):
-    """The ranges by the name of the activation; `unreached` are the activations without a call. Prints as a table."""
+    """The ranges by the name of the activation; `unreached` are the activations without a call. Prints as a table.
+
+    >>> from chebact import ChebyshevLagrange
+    >>> ranges = input_ranges(nn.Sequential(nn.Flatten(), ChebyshevLagrange(2)), torch.zeros(3, 2))
+    >>> list(ranges), ranges.unreached
+    (['1'], ())
+    """
 
     by_activation: dict[str, ActivationRange]
     unreached: tuple[str, ...] = ()

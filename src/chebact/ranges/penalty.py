@@ -54,6 +54,13 @@ class RangePenalty:
     largest squared excess; the excess is max(|u| - (1 - margin), 0), where u is the position in the interval, from -1
     to 1. `value` is the sum over all calls; with replicas also over the replicas, each of which has its own mean. A
     block that is entered again starts from zero.
+
+    >>> from chebact import ChebyshevLagrange
+    >>> model = nn.Sequential(nn.Flatten(), ChebyshevLagrange(1))
+    >>> with RangePenalty(model, 0.5, weight=1.0) as penalty:
+    ...     _ = model(torch.tensor([[1.0]]))  # 0.5 beyond the margin: 0.25 in the mean and 0.25 as the largest
+    >>> float(penalty.value())
+    0.5
     """
 
     def __init__(

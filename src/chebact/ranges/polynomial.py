@@ -29,7 +29,15 @@ SHOWN = 8  # channels of an activation that a message lists
 
 
 class NotPolynomialError(ValueError):
-    """A model cannot be made polynomial; the message says which parts are why, `ranges` has the extremes if known."""
+    """A model cannot be made polynomial; the message says which parts are why, `ranges` has the extremes if known.
+
+    >>> from chebact import ChebyshevLagrange
+    >>> try:
+    ...     to_polynomial(nn.Sequential(nn.Flatten(), ChebyshevLagrange(1)), calibration=torch.tensor([[3.0]]))
+    ... except NotPolynomialError as error:
+    ...     float(error.ranges["1"].high)
+    3.0
+    """
 
     def __init__(self, message: str, ranges: InputRanges | None = None) -> None:
         super().__init__(message)
@@ -82,7 +90,13 @@ def _cells(each: ActivationRange, source: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class PolynomialModel:
-    """`model` is a copy without tails, `report` what was found about its ranges."""
+    """`model` is a copy without tails, `report` what was found about its ranges.
+
+    >>> from chebact import ChebyshevLagrange
+    >>> found = to_polynomial(nn.Sequential(nn.Flatten(), ChebyshevLagrange(1)), calibration=torch.tensor([[0.5]]))
+    >>> isinstance(found, PolynomialModel), found.model[1].tails
+    (True, 'none')
+    """
 
     model: nn.Module
     report: PolynomialReport
