@@ -13,7 +13,17 @@ from chebact.export import FoldedActivation, fold_, log_activations, to_c, to_sy
 from chebact.interpolation import coefficients_to_values, end_slopes, error_bound, polynomial, values_to_coefficients
 from chebact.node_positions import nodes
 from chebact.plotting import plot_activation, plot_activations
-from chebact.ranges import NotPolynomialError, RangePenalty, input_ranges, range_penalty, to_polynomial
+from chebact.ranges import (
+    CertifiedRanges,
+    InputRanges,
+    NotPolynomialError,
+    PolynomialModel,
+    RangePenalty,
+    certify_ranges,
+    input_ranges,
+    range_penalty,
+    to_polynomial,
+)
 from chebact.recording import InputSample, materialize, record_inputs, share_outside
 from chebact.surgery import Replacement, replace_activations
 from chebact.table import ACTIVATIONS, make_activation, parameter_groups, register_activation
@@ -22,15 +32,19 @@ __version__ = "0.1.0"
 
 __all__ = [
     "ACTIVATIONS",
+    "CertifiedRanges",
     "ChebyshevLagrange",
     "Cubic",
     "FoldedActivation",
+    "InputRanges",
     "InputSample",
     "NotPolynomialError",
+    "PolynomialModel",
     "PrototypeSimilarity",
     "RangePenalty",
     "Replacement",
     "WeightedChebyshev",
+    "certify_ranges",
     "coefficients_to_values",
     "curvature_penalty",
     "end_slopes",

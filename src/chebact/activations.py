@@ -105,10 +105,9 @@ class ChebyshevLagrange(LearnedActivation):
         """The kind of tails outside the interval."""
         return check_tails(self.basis.tails)
 
-    def reset_parameters(self) -> None:
-        """Set the heights to `init`."""
-        if self.is_materialized:
-            self.fit_(find_function(self.init))
+    def initial_numbers(self, shape: tuple[int, ...]) -> torch.Tensor:
+        """The heights of `init`, for heights of that shape."""
+        return self._heights_at_nodes(self.init, shape)
 
     def fit_(self, function: Init) -> ChebyshevLagrange:
         """Set the heights in place, to a function at the nodes or to given heights; returns the module.
@@ -118,9 +117,12 @@ class ChebyshevLagrange(LearnedActivation):
         """
         if not self.is_materialized:
             raise ValueError(must_be("channels", "known", None, "pass channels, or call the module before fit_"))
-        positions = nodes(self.basis.degree, interval=self.basis.interval, device="cpu")
-        self._set_learned(evaluate_init(find_function(function), positions, tuple(self.heights.shape)))
+        self._set_learned(self._heights_at_nodes(function, tuple(self.heights.shape)))
         return self
+
+    def _heights_at_nodes(self, function: Init, shape: tuple[int, ...]) -> torch.Tensor:
+        positions = nodes(self.basis.degree, interval=self.basis.interval, device="cpu")
+        return evaluate_init(find_function(function), positions, shape)
 
     def get_extra_state(self) -> torch.Tensor:
         """The rest of the state: both ends of the interval, the index of the tails, the number of regression nodes.
@@ -246,10 +248,9 @@ class WeightedChebyshev(LearnedActivation):
         self._make(channels, groups, channel_dim, replicas, device, dtype, self.basis.degree)
         self.reset_parameters()
 
-    def reset_parameters(self) -> None:
-        """Set the weights to zero."""
-        if self.is_materialized:
-            self._set_learned(torch.zeros(()))
+    def initial_numbers(self, shape: tuple[int, ...]) -> torch.Tensor:
+        """Zeros."""
+        return torch.zeros(shape)
 
     def extra_repr(self) -> str:
         """The sizes."""

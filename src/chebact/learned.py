@@ -6,13 +6,14 @@ from typing import Any, ClassVar, Literal
 
 import torch
 from torch import fx, nn
-from torch.nn.parameter import UninitializedParameter, is_lazy
+from torch.nn.parameter import is_lazy
 from torch.nn.utils import parametrize
 
 from chebact.basis import Basis
 from chebact.channels import describe_axes, find_axis
 from chebact.checks import check_axis, check_count, check_dtype, check_module, check_tensor, must_be
 from chebact.functional import apply_basis, check_tensors
+from chebact.lazy_parameter import LazyParameter
 from chebact.torch_modes import rename_parameter, stored_parameter
 
 __all__ = ["EXTRA_STATE", "OLD_NAME", "LearnedActivation", "learned_activations"]
@@ -42,8 +43,7 @@ class LearnedActivation(nn.Module):
             check_dtype(dtype)
         rows = self._rows()
         if rows is None:
-            lazy: Any = UninitializedParameter
-            parameter = lazy(device=device, dtype=dtype)
+            parameter: nn.Parameter = LazyParameter(device=device, dtype=dtype, start=self.initial_numbers)
         else:
             parameter = nn.Parameter(torch.empty(self._shape(rows, degree), device=device, dtype=dtype))
         self.register_parameter(self.parameter_name, parameter)
@@ -53,8 +53,11 @@ class LearnedActivation(nn.Module):
         if type(x) is not _Tensor and isinstance(x, fx.Proxy):
             return self._as_leaf(x)
         name = self.parameter_name
-        learned: torch.Tensor | None = stored_parameter(self, name)
-        if learned is None or self.groups is not None or self.channels is None or self.channels == 1:
+        known = (
+            self.groups is None and self.channels is not None and self.channels != 1
+        )  # torch.compile stops at lazy ones
+        learned: torch.Tensor | None = stored_parameter(self, name) if known else None
+        if learned is None:
             learned = self._rows_for(x)
         return apply_basis(x, learned, self.basis, self.channel_dim, name, inplace=self.inplace, owner=self)
 
@@ -77,7 +80,8 @@ class LearnedActivation(nn.Module):
     @property
     def is_materialized(self) -> bool:
         """Whether the number of channels is known; otherwise the first call sets it."""
-        return not is_lazy(self.learned)
+        learned = self.learned
+        return not is_lazy(learned) or (isinstance(learned, LazyParameter) and learned.settle())
 
     def channel_row(self, channel: int, replica: int = 0) -> torch.Tensor:
         """The parameters of one channel: (degree + 1,)."""
@@ -121,12 +125,11 @@ class LearnedActivation(nn.Module):
             self.channels = None
             raise
         assert rows is not None
-        if not self.is_materialized:  # otherwise a state has set the rows of the groups
+        if is_lazy(self.learned):  # otherwise a state, or the original of a copy, has set the rows
             self._materialize(self._shape(rows, self.basis.degree), x)
 
     def _materialize(self, shape: tuple[int, ...], like: torch.Tensor | None = None) -> None:
-        parameter = self.learned
-        assert isinstance(parameter, UninitializedParameter)
+        parameter: Any = self.learned
         parameter.materialize(shape, device=None if like is None else like.device)
         self.reset_parameters()
 
@@ -168,6 +171,11 @@ class LearnedActivation(nn.Module):
 
     def reset_parameters(self) -> None:
         """Set the parameter to its initial numbers."""
+        if self.is_materialized:
+            self._set_learned(self.initial_numbers(tuple(self.learned.shape)))
+
+    def initial_numbers(self, shape: tuple[int, ...]) -> torch.Tensor:
+        """The first numbers of a parameter of that shape, or what broadcasts to it."""
         raise NotImplementedError
 
     def __setstate__(self, state: Any) -> None:

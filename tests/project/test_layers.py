@@ -14,7 +14,7 @@ from chebact.lab.experiments import EXPERIMENTS
 
 SOURCE = Path(__file__).resolve().parents[2] / "src" / "chebact"
 LAYERS = [
-    ["checks", "channels", "files", "text_table", "torch_modes", "watchers", "wide"],
+    ["checks", "channels", "files", "lazy_parameter", "text_table", "torch_modes", "watchers", "wide"],
     ["node_positions"],
     ["basis"],
     ["kernels.layout", "kernels.protocol", "kernels.scaling"],
@@ -34,6 +34,7 @@ LAYERS = [
     ["recording"],
     ["plotting", "networks.*", "surgery.*"],
     ["export.*"],
+    ["ranges.bounds.*"],
     ["private.*", "ranges.*"],
     ["training.losses"],
     ["training.task", "training.fused.ops.*"],

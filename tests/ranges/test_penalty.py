@@ -29,7 +29,7 @@ def drawn(*shape, scale=1.0, seed=0, dtype=torch.float64):
 
 
 def heard(activation, x, **options):
-    penalty = chebact.range_penalty(activation, **options)
+    penalty = chebact.range_penalty(activation, **{"weight": 1.0, **options})
     with penalty:
         activation(x)
     return penalty.value()
@@ -133,7 +133,7 @@ def test_shares_of_rows_leave_padding_out():
     x = drawn(2, 6, 4, scale=1.5)
     padded = torch.cat([x, x[:, :1].expand(2, 3, 4)], dim=1).requires_grad_()
     activation = ChebyshevLagrange(4, replicas=2, dtype=torch.float64)
-    penalty = chebact.range_penalty(activation)
+    penalty = chebact.range_penalty(activation, weight=1.0)
     shares = torch.cat([torch.full((2, 6), 1 / 6), torch.zeros(2, 3)], dim=1).double()
     with penalty:
         activation(padded)
@@ -161,7 +161,7 @@ def test_training_with_it_brings_the_inputs_inside():
 
 def test_every_call_of_a_module_counts():
     activation = ChebyshevLagrange(4, dtype=torch.float64)
-    penalty = chebact.range_penalty(activation)
+    penalty = chebact.range_penalty(activation, weight=1.0)
     first, second = drawn(5, 4, scale=2.0), drawn(2, 4, scale=2.0, seed=1)
     with penalty:
         activation(first)
@@ -177,8 +177,8 @@ def test_every_call_of_a_module_counts():
 
 def test_copies_and_nested_blocks_are_independent():
     net, x = network(), drawn(5, 3, dtype=torch.float32, scale=3.0)
-    outer = chebact.range_penalty(net)
-    with outer, chebact.range_penalty(net, margin=0.5) as inner, outer:
+    outer = chebact.range_penalty(net, weight=1.0)
+    with outer, chebact.range_penalty(net, margin=0.5, weight=1.0) as inner, outer:
         net(x)
         twin = copy.deepcopy(net)
         twin(x)

@@ -2,11 +2,16 @@
 
 import copy
 import io
+import os
+import subprocess
+import sys
 from functools import partial
+from pathlib import Path
 
 import pytest
 import torch
-from support.other_models import drawn
+from support import two_processes
+from support.other_models import drawn, import_or_skip
 from torch import nn
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
@@ -63,25 +68,87 @@ def test_an_average_of_weights_is_made_after_materialize_and_follows_the_heights
     torch.testing.assert_close(average.module[1].heights, start + 0.1)
 
 
-def test_an_average_made_before_the_first_call_starts_with_it():
-    model = build(ChebyshevLagrange)
-    average = AveragedModel(model)
-    model(X)
-    average(X)
-    average.update_parameters(model)
-    torch.testing.assert_close(average.module[1].heights, model[1].heights)
+def trained(model, optimizer):
+    model(X).square().sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
 
 
-def test_ddp_refuses_lazy_channels_and_takes_them_after_materialize(tmp_path):
-    torch.distributed.init_process_group("gloo", init_method=f"file://{tmp_path}/store", rank=0, world_size=1)
-    try:
+@pytest.mark.parametrize("kind", ["equal weights", "exponential", "by hand"])
+def test_an_average_made_before_the_first_call_is_that_of_a_model_of_known_width(kind):
+    """The average is never called itself: its heights come from the model that it was copied from."""
+    results = []
+    for known in (False, True):
+        torch.manual_seed(0)
+        model = build(partial(ChebyshevLagrange, init="gelu"))
+        if known:
+            chebact.materialize(model, X)
+        decay = get_ema_multi_avg_fn(0.9) if kind == "exponential" else None
+        average = copy.deepcopy(model) if kind == "by hand" else AveragedModel(model, multi_avg_fn=decay)
+        for p in average.parameters():
+            p.requires_grad_(False)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for _ in range(3):
+            trained(model, optimizer)
+            if kind == "by hand":
+                for ours, theirs in zip(average.parameters(), model.parameters(), strict=True):
+                    ours.data.lerp_(theirs.data, 0.1)
+            else:
+                average.update_parameters(model)
+        results.append(average)
+    for ours, wanted in zip(*(average.parameters() for average in results), strict=True):
+        torch.testing.assert_close(ours, wanted, rtol=0, atol=0)
+    torch.testing.assert_close(results[0](X), results[1](X))
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", ["ModelEmaV2", "ModelEmaV3"])
+def test_averages_of_timm_may_be_made_before_the_first_call(name):
+    import_or_skip("timm")
+    from timm import utils
+
+    results = []
+    for known in (False, True):
+        torch.manual_seed(0)
         model = build(ChebyshevLagrange)
-        with pytest.raises(RuntimeError, match="uninitialized parameters"):
-            nn.parallel.DistributedDataParallel(model)
-        parallel = nn.parallel.DistributedDataParallel(chebact.materialize(model, X))
-        parallel(X).sum().backward()
-        copied = copy.deepcopy(parallel.module)
-    finally:
-        torch.distributed.destroy_process_group()
-    assert model[1].heights.grad.abs().sum() > 0
-    torch.testing.assert_close(copied(X), model(X))
+        if known:
+            chebact.materialize(model, X)
+        average = getattr(utils, name)(model, decay=0.9)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for _ in range(3):
+            trained(model, optimizer)
+            average.update(model)
+        results.append(average.module.state_dict())
+    torch.testing.assert_close(*results, rtol=1e-6, atol=1e-7)
+
+
+def test_copies_of_one_lazy_activation_learn_their_own_width_each():
+    first = ChebyshevLagrange()
+    model = nn.Sequential(nn.Linear(4, 6), first, nn.Linear(6, 2), copy.deepcopy(first))
+    assert model(X).shape == (3, 2)
+    assert [model[1].channels, model[3].channels] == [6, 2]
+
+
+@pytest.mark.parametrize("use", [lambda p: p.numel(), lambda p: p + 1, lambda p: p.shape, lambda p: torch.cat([p])])
+def test_a_parameter_without_a_width_says_what_to_do(use):
+    with pytest.raises(
+        ValueError, match=r"must know its channels before it is used.*chebact.materialize\(model, example"
+    ):
+        use(ChebyshevLagrange().heights)
+
+
+@pytest.mark.fork
+def test_two_processes_average_the_gradients_of_lazy_and_of_operated_models(tmp_path):
+    script, store = Path(two_processes.__file__), tmp_path / "store"
+    path = os.pathsep.join([str(script.parents[1]), *sys.path])
+    command = [sys.executable, str(script), str(store)]
+    with subprocess.Popen(command, env={**os.environ, "PYTHONPATH": path}, stderr=subprocess.PIPE, text=True) as child:
+        found = two_processes.work(0, store)
+        said = child.communicate(timeout=120)[1]
+    assert child.returncode == 0, said
+    assert "chebact.materialize(model, example) first" in found.pop("message")
+    assert len(found) == 4
+    for got, single in found.values():
+        for ours, one, two in zip(got, *single, strict=True):
+            torch.testing.assert_close(ours, (one + two) / 2, rtol=1e-4, atol=1e-6)
+            assert (one - two).abs().max() > 1e-6

@@ -113,18 +113,6 @@ def test_torch_compile_computes_what_eager_does(name):
     torch.testing.assert_close(got, wanted, rtol=1e-4, atol=1e-5)
 
 
-def test_ddp_averages_the_gradients_of_the_heights(tmp_path):
-    model, inputs, _ = made("residual net")
-    operated = chebact.replace_activations(model, inputs).model
-    torch.distributed.init_process_group("gloo", init_method=f"file://{tmp_path}/store", rank=0, world_size=1)
-    try:
-        parallel = nn.parallel.DistributedDataParallel(operated)
-        parallel(*inputs).sum().backward()
-    finally:
-        torch.distributed.destroy_process_group()
-    assert all(activation.heights.grad.abs().sum() > 0 for activation in learned_in(operated))
-
-
 def test_the_fast_path_of_torch_s_transformer_does_not_go_past_the_learned_activation():
     model = chebact.replace_activations(encoder()).model.eval()
     x = drawn(2, 7, 16)

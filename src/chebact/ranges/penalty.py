@@ -16,13 +16,13 @@ from chebact.ranges.excess import excess_penalty
 from chebact.recording import watching
 from chebact.torch_modes import in_backward, is_compiled
 
-__all__ = ["DEFAULT_MARGIN", "RangePenalty", "check_margin", "range_penalty"]
+__all__ = ["DEFAULT_MARGIN", "DEFAULT_WEIGHT", "RangePenalty", "check_margin", "range_penalty"]
 
-DEFAULT_MARGIN = 0.2
+DEFAULT_MARGIN, DEFAULT_WEIGHT = 0.2, 10.0
 
 
 def range_penalty(
-    model: nn.Module, margin: float = DEFAULT_MARGIN, *, weight: float = 1.0, allow_unreached: bool = False
+    model: nn.Module, margin: float = DEFAULT_MARGIN, *, weight: float = DEFAULT_WEIGHT, allow_unreached: bool = False
 ) -> RangePenalty:
     """A penalty that keeps the inputs of all learned activations of a model inside their intervals.
 
@@ -41,8 +41,8 @@ def range_penalty(
     >>> penalty = range_penalty(model)
     >>> with penalty:
     ...     output = model(torch.tensor([[0.5, -0.8], [1.8, 0.0]]))  # one element is 1.0 beyond 0.8
-    >>> penalty.value()  # the mean of the squares, 1/4, and the mean of the worst of both channels, 1/2
-    tensor(0.7500)
+    >>> penalty.value()  # 10 times the mean of the squares, 1/4, and of the worst of both channels, 1/2
+    tensor(7.5000)
     """
     return RangePenalty(model, margin, weight=weight, allow_unreached=allow_unreached)
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from chebact.activations import ChebyshevLagrange
@@ -14,6 +15,7 @@ from chebact.export.folding import FoldedActivation
 from chebact.functional import make_basis
 from chebact.learned import learned_activations
 from chebact.ranges.batches import input_batches
+from chebact.ranges.certificate import CertifiedRanges, certify_ranges, read_box
 from chebact.ranges.extremes import ActivationRange, InputRanges, Recorder
 from chebact.ranges.operations import find_foreign_operations
 from chebact.ranges.penalty import check_margin
@@ -45,7 +47,7 @@ class PolynomialReport:
 
     margin: float
     calibrated: InputRanges | None
-    certified: InputRanges | None
+    certified: CertifiedRanges | None
     largest_change: float
     largest_output: float
 
@@ -103,7 +105,6 @@ def to_polynomial(
     A `NotPolynomialError` names the activations and channels that leave the interval less the margin, and the modules
     that are not polynomial.
 
-    >>> import torch
     >>> from chebact import ChebyshevLagrange
     >>> model = nn.Sequential(nn.Flatten(), ChebyshevLagrange(2, degree=2), nn.Linear(2, 1))
     >>> result = to_polynomial(model, calibration=torch.tensor([[0.5, -0.8], [0.25, 0.5]]))
@@ -127,7 +128,24 @@ def to_polynomial(
         changes = _compare(model, polynomial, batches, recorder)
         calibrated = recorder.ranges(calibration)
         check_inside(calibrated, margin, "the calibration data")
-    return PolynomialModel(polynomial, PolynomialReport(margin, calibrated, None, changes[0], changes[1]))
+    certified = None
+    if box is not None:
+        certified = certify_ranges(model, box)
+        check_inside(certified, margin, "the box")
+        more = _compare(model, polynomial, [_points_of(model, box)], None)
+        changes = [max(pair) for pair in zip(changes, more, strict=True)]
+    return PolynomialModel(polynomial, PolynomialReport(margin, calibrated, certified, changes[0], changes[1]))
+
+
+def _points_of(model: nn.Module, box: Any) -> Tensor:
+    """Points of a box, as inputs of the model: both ends and some between."""
+    low, high = read_box(box)
+    learned = next(iter(learned_activations(model).values()))
+    shares = torch.rand(62, *low.shape, generator=torch.Generator().manual_seed(0), dtype=low.dtype)
+    points = torch.cat([low[None], high[None], low + shares * (high - low)]).to(learned.learned)
+    if learned.replicas is None:
+        return points
+    return points.expand(learned.replicas, *points.shape) if low.dim() == 1 else points.transpose(0, 1)
 
 
 def _check_parts(model: nn.Module) -> None:
@@ -183,7 +201,7 @@ def check_inside(ranges: InputRanges, margin: float, where: str) -> None:
     """A `NotPolynomialError` unless all inputs stay inside the intervals less the margin."""
     if ranges.unreached:
         raise NotPolynomialError(
-            f"calibration must reach every learned activation, got no input of {', '.join(ranges.unreached)}; pass "
+            f"{where} must reach every learned activation, got no input of {', '.join(ranges.unreached)}; pass "
             "data that reaches them, or remove them from the model",
             ranges,
         )

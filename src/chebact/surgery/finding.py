@@ -12,6 +12,8 @@ import torch
 from torch import Tensor, nn
 
 from chebact.initial import Function
+from chebact.surgery.aliases import SHARED, may_be_shared, writes
+from chebact.surgery.comparing import buffers_kept, is_same, seeded
 from chebact.surgery.kinds import FUNCTIONS, function_of_call, function_of_module, is_activation, kind_of
 from chebact.surgery.layouts import PASSING, Layout, consumed_by, produced_by
 from chebact.surgery.observing import Call, Observation, Visit
@@ -24,7 +26,11 @@ __all__ = ["Finder", "Site"]
 
 @dataclass
 class Site:
-    """A place where an activation is applied: an attribute of `parent`, or the node `index` of its graph."""
+    """A place where an activation is applied: an attribute of `parent`, or the node `index` of its graph.
+
+    `function` is that of points, for heights; `original` is the call as it was, of any input, and `writes` says whether
+    that wrote into it.
+    """
 
     name: str
     kind: str
@@ -36,6 +42,8 @@ class Site:
     calls: int = 1
     traced: Traced | None = None
     index: int = 0
+    writes: bool = False
+    original: Callable[[Tensor], Tensor] = torch.relu
 
     @property
     def channels(self) -> int:
@@ -116,6 +124,7 @@ class Finder:
         traced: Traced | None = None,
         index: int = 0,
         function: Function | None = None,
+        in_place: bool = False,
     ) -> None:
         name = f"{path}.{attribute}" if path else attribute
         is_module = isinstance(callee, nn.Module)
@@ -126,11 +135,12 @@ class Finder:
             self.left.append(Left(name, kind, layout))
             return
         self.left = [each for each in self.left if each.name != name]
-        if function is None:
-            function = function_of_module(callee) if is_module else function_of_call(callee, (), {})
+        original = callee if is_module else function or function_of_call(callee, (), {})
+        function = function_of_module(callee) if is_module else original
         inputs = torch.cat([call.inputs for call in seen]) if seen else None
-        site = Site(name, kind, parent, attribute, function, layout, inputs, len(seen) or 1, traced, index)
-        self.sites.append(site)
+        in_place = in_place or getattr(callee, "inplace", False) is True
+        place = (name, kind, parent, attribute, function, layout, inputs, len(seen) or 1, traced, index)
+        self.sites.append(Site(*place, in_place, original))
 
     def _look_at_code(self, path: str, parent: nn.Module, names: list[str], visits: list[Visit]) -> None:
         """A module with a forward of its own: its graph is needed for functions, for calls of one child at several
@@ -143,8 +153,11 @@ class Finder:
             often = Counter(call.callee for call in calls if isinstance(call.callee, str))
             needed = bool(free) or any(often[name] > 1 for name in names)
         else:
-            words = {getattr(f, "__name__", "") for f in FUNCTIONS if self.is_activation(f)}
-            needed = bool(names or words & functions_in_code(parent))
+            words, code = (
+                {getattr(f, "__name__", "") for f in FUNCTIONS if self.is_activation(f)},
+                functions_in_code(parent),
+            )
+            needed = bool(names or words & code)
         if not needed:
             for name in names:
                 self._look_at_child(path, parent, name, visits, lambda name: "no layer tells its channels")
@@ -168,7 +181,10 @@ class Finder:
                 raise TracingError(
                     f"its graph has {len(traced.nodes[False])} activations and the example called {len(seen)}"
                 )
-            _check_graph(traced, first)
+            for visit in visits:
+                _check_graph(traced, visit)
+        elif asked := {"isinstance", "is_tensor"} & functions_in_code(parent):
+            raise TracingError(f"its forward asks {asked.pop()}, which sees no tensor in a graph; pass example")
         return traced
 
     def _add_nodes(self, path: str, parent: nn.Module, names: list[str], visits: list[Visit], traced: Traced) -> None:
@@ -182,6 +198,11 @@ class Finder:
             layout = _one_layout(seen) if seen else find_layout(node, parent, self.is_activation)
             if isinstance(layout, str) and (whole := produced_by(parent)):  # a layer that ends in its activation
                 layout = whole._replace(evidence=f"in {whole.evidence}")
+            in_place = writes(node, parent)
+            if in_place and not seen and may_be_shared(node, parent, self.is_activation):
+                layout = SHARED
+            if len(node.all_input_nodes) > 1:
+                layout = "forward computes an argument of it beside x"
             if isinstance(callee, nn.Module) and often[id(callee)] == 1:
                 self._add(path, parent, str(node.target), callee, layout, seen)
                 continue
@@ -190,7 +211,7 @@ class Finder:
             function = None
             if not isinstance(callee, nn.Module):
                 function = function_of_call(callee, tuple(node.args[1:]), dict(node.kwargs))
-            self._add(path, parent, attribute, callee, layout, seen, traced, index, function)
+            self._add(path, parent, attribute, callee, layout, seen, traced, index, function, in_place)
         reached = {id(callee) for callee in callees}
         for name in names:
             value = self._value(parent, name)
@@ -230,6 +251,10 @@ def _beside(parent: nn.Module, name: str) -> Layout | str:
     parts = dict(parent.named_modules(remove_duplicate=False))
     names = [each for each in parts if each and "." not in each]
     place = names.index(name)
+    if getattr(parts[name], "inplace", False) is True and all(
+        isinstance(parts[each], PASSING) for each in names[:place]
+    ):
+        return SHARED
     for before in reversed(names[:place]):
         found = produced_by(parts[before])
         if found is not None:
@@ -256,23 +281,31 @@ def _free_name(parent: nn.Module, word: str, taken: set[str], is_child: bool) ->
 
 @torch.no_grad()
 def _check_graph(traced: Traced, visit: Visit) -> None:
-    """The graph computes what the module did, on what the module was given."""
-    modes = [(part, part.training) for part in traced.module.modules()]
-    traced.module.eval()
+    """The graphs compute what the module does, on what the module was given; in training as far as it trains there."""
+    module, forward = traced.module, forward_of(traced)
+    modes = [(part, part.training) for part in module.modules()]
     try:
-        got = forward_of(traced)(traced.module, *visit.args, **visit.kwargs)
-    except Exception as error:
-        raise TracingError(f"its graph does not run ({type(error).__name__}: {error})") from error
+        for training in (False, True):
+            module.train(training)
+            wanted = visit.output if not training else _try(module.forward, module, visit)
+            if isinstance(wanted, Exception):  # such as batch norm of a single row
+                return
+            got = _try(partial(forward, module), module, visit)
+            if isinstance(got, Exception):
+                raise TracingError(f"its graph does not run ({type(got).__name__}: {got})") from got
+            if not is_same(got, wanted):
+                raise TracingError("its graph computes something else: its forward depends on more than its inputs")
     finally:
         for part, mode in modes:
             part.training = mode
-    pairs = (
-        [(got, visit.output)] if isinstance(got, Tensor) else list(zip(_parts(got), _parts(visit.output), strict=False))
-    )
-    for ours, theirs in pairs:
-        if isinstance(ours, Tensor) and not torch.allclose(ours, theirs, rtol=1e-3, atol=1e-4, equal_nan=True):
-            raise TracingError("its graph computes something else: its forward depends on more than its inputs")
 
 
-def _parts(value: Any) -> tuple[Any, ...]:
-    return tuple(value) if isinstance(value, (tuple, list)) else ()
+def _try(forward: Callable[..., Any], module: nn.Module, visit: Visit) -> Any:
+    """What a forward gives on the arguments of a visit, or its error."""
+    copies = [each.clone() if isinstance(each, Tensor) else each for each in visit.args]
+    named = {name: each.clone() if isinstance(each, Tensor) else each for name, each in visit.kwargs.items()}
+    try:
+        with seeded(), buffers_kept(module):
+            return forward(*copies, **named)
+    except Exception as error:
+        return error

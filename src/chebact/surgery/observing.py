@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from chebact.recording import run_once
+from chebact.surgery.comparing import seeded
 from chebact.surgery.kinds import function_of_call
 from chebact.surgery.layouts import Layout, layout_of_output
 
@@ -70,6 +71,7 @@ def observe(
                 stack.callback(part.register_forward_pre_hook(watcher.enter, prepend=True, with_kwargs=True).remove)
                 stack.callback(part.register_forward_hook(watcher.leave).remove)
             stack.enter_context(_Functions(watcher))
+            stack.enter_context(seeded())
             output = run_once(model, example)
     except Exception as error:
         raise ValueError(

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
-from torch.nn.parameter import is_lazy
 
 from chebact.activations import ChebyshevLagrange
 from chebact.checks import Interval, check_axis, check_choice, check_degree, check_interval
@@ -19,6 +16,7 @@ from chebact.initial import INITIAL_SHAPES, Init
 from chebact.node_positions import nodes
 from chebact.recording import run_once
 from chebact.surgery.choosing import Where, choose
+from chebact.surgery.comparing import buffers_kept, difference_between, seeded
 from chebact.surgery.finding import Finder, Site
 from chebact.surgery.kinds import DEFAULT_KINDS, KINDS, is_activation
 from chebact.surgery.layouts import Layout
@@ -27,6 +25,7 @@ from chebact.surgery.report import Replaced, Report
 from chebact.surgery.rewriting import call_instead, rewrite_forward
 from chebact.surgery.sharing import copy_structure
 from chebact.surgery.tracing import Traced
+from chebact.surgery.verifying import put, verify
 from chebact.table import ACTIVATIONS, Factory, make_activation, takes
 
 __all__ = ["Replacement", "replace_activations"]
@@ -97,29 +96,39 @@ def replace_activations(
         check_axis(channel_dim)
     new = copy_structure(model, share=not copy)
     wanted = partial(is_activation, kinds=kinds, functional=functional)
-    with _buffers_kept(new):
+    with buffers_kept(new):
         seen = None if example is None else observe(new, example, wanted, channel_dim)
         finder = Finder(new, kinds, functional, seen)
     sites = [_placed(site, channel_dim) for site in finder.sites]
     if not sites:
         raise ValueError(_nothing(model, finder, kinds))
     sites = choose(sites, where, finder.left)
-    if example is not None:
-        _check_written_inputs(new, sites, finder, example)
-    rows, graphs = [], dict[int, Traced]()
+    built = [_build(site, with_, check_degree(degree), init, _interval(site, interval)) for site in sites]
+    rows = tuple(_describe(site, activation) for site, activation in zip(sites, built, strict=True))
+    if dry_run:
+        return Replacement(model, Report(rows, tuple(finder.left)))
+    _rewrite(sites)
+    if seen is not None:
+        verify(new, sites, example, seen.output)
+    for site, activation in zip(sites, built, strict=True):
+        put(site, activation)
+    _turn_off_fast_paths(new)
+    if seen is None:
+        return Replacement(new, Report(rows, tuple(finder.left)))
+    with buffers_kept(new), seeded():
+        difference = difference_between(run_once(new, example), seen.output)
+    return Replacement(new, Report(rows, tuple(finder.left), difference))
+
+
+def _rewrite(sites: list[Site]) -> None:
+    """Let the forward methods call children at the sites that are functions."""
+    graphs = dict[int, Traced]()
     for site in sites:
-        activation = _build(site, with_, check_degree(degree), init, _interval(site, interval))
-        rows.append(_describe(site, activation))
-        if not dry_run:
-            _put(site, activation, graphs)
+        if site.traced is not None:
+            call_instead(site.traced, site.index, site.attribute)
+            graphs[id(site.traced)] = site.traced
     for traced in graphs.values():
         rewrite_forward(traced)
-    if dry_run:
-        return Replacement(model, Report(tuple(rows), tuple(finder.left)))
-    _turn_off_fast_paths(new)
-    with _buffers_kept(new):
-        difference = None if example is None else _difference(finder, run_once(new, example))
-    return Replacement(new, Report(tuple(rows), tuple(finder.left), difference))
 
 
 def _check(model: Any, kinds: Any, example: Any, interval: Any) -> None:
@@ -147,42 +156,6 @@ def _check_is_plain(model: nn.Module) -> None:
                 f"model must be plain Python, got {kind}{name and f' at {name}'}; replace the activations of the model "
                 "that was compiled or scripted (of torch.compile: model._orig_mod), then compile the new one"
             )
-
-
-@contextmanager
-def _buffers_kept(model: nn.Module) -> Iterator[None]:
-    """Buffers, which the model that was given shares, are afterwards what they were before the block."""
-    kept = [(buffer, buffer._version, buffer.clone()) for buffer in model.buffers() if not is_lazy(buffer)]
-    yield
-    with torch.no_grad():
-        for buffer, version, before in kept:
-            if buffer._version != version:
-                buffer.copy_(before)
-
-
-def _check_written_inputs(model: nn.Module, sites: list[Site], finder: Finder, example: Any) -> None:
-    """An error where the output depends on what children with inplace=True write into their inputs."""
-    parts = {site.name: site.parent.get_submodule(site.attribute) for site in sites if _is_child(site)}
-    writing: dict[str, Any] = {name: part for name, part in parts.items() if getattr(part, "inplace", False) is True}
-    if not writing:
-        return
-    differences = []
-    for inplace in (True, False):
-        for part in writing.values():
-            part.inplace = inplace
-        with _buffers_kept(model):
-            differences.append(_difference(finder, run_once(model, example)) or 0.0)
-    if differences[1] > 1e-4 > differences[0]:
-        raise ValueError(
-            "model must not read what an activation wrote into its input, got inplace=True at "
-            f"{', '.join(writing)} and an output that differs by {differences[1]:.3g} without; set inplace=False, "
-            "which changes the model, or let where leave out those whose input is used again"
-        )
-
-
-def _is_child(site: Site) -> bool:
-    above, _, name = site.attribute.rpartition(".")
-    return site.traced is None and name in dict(site.parent.get_submodule(above).named_children())
 
 
 def _nothing(model: nn.Module, finder: Finder, kinds: tuple[type[nn.Module], ...]) -> str:
@@ -267,14 +240,6 @@ def _distance(site: Site, activation: ChebyshevLagrange, points: Tensor) -> floa
     return float((in_plain_torch(x, heights, activation.basis, 1, False).T - wanted).abs().max())
 
 
-def _put(site: Site, activation: nn.Module, graphs: dict[int, Traced]) -> None:
-    above, _, name = site.attribute.rpartition(".")
-    setattr(site.parent.get_submodule(above), name, activation)
-    if site.traced is not None:
-        call_instead(site.traced, site.index, site.attribute)
-        graphs[id(site.traced)] = site.traced
-
-
 def _turn_off_fast_paths(model: nn.Module) -> None:
     """torch's transformer layers compute ReLU and GELU by themselves in evaluation, unless these say otherwise."""
     for part in model.modules():
@@ -285,16 +250,3 @@ def _turn_off_fast_paths(model: nn.Module) -> None:
             layers = [layer for layer in part.layers if isinstance(layer, nn.TransformerEncoderLayer)]
             if not all(layer.activation_relu_or_gelu for layer in layers):
                 part.use_nested_tensor = False
-
-
-def _difference(finder: Finder, output: Any) -> float | None:
-    before: Any = finder.observation.output if finder.observation is not None else None
-    if isinstance(output, Tensor) and isinstance(before, Tensor):
-        return float((output.double() - before.double()).abs().max()) if output.numel() else None
-    if hasattr(output, "values") and callable(output.values):
-        output, before = tuple(output.values()), tuple(before.values())
-    if isinstance(output, (tuple, list)) and isinstance(before, (tuple, list)):
-        pairs = zip(output, before, strict=False)
-        found = [float((a - b).abs().max()) for a, b in pairs if isinstance(a, Tensor) and a.numel()]
-        return max(found, default=None)
-    return None

@@ -49,7 +49,7 @@ class Report:
     >>> print(Report((Replaced("1", "ReLU", 8, 1, "after Linear", (-1.0, 1.0), 1, 0.1),), (), None))
     name  was   channels  axis      known by  interval  calls  on [-1, 1]  on example
     1     ReLU         8     1  after Linear   [-1, 1]      1         0.1           -
-    1 replaced, 0 left
+    1 replaced, 0 left; not compared on an example
     """
 
     replaced: tuple[Replaced, ...]
@@ -64,7 +64,7 @@ class Report:
     def _sum(self) -> str:
         text = f"{len(self.replaced)} replaced, {len(self.left)} left"
         if self.output_difference is None:
-            return text
+            return f"{text}; not compared on an example"
         return f"{text}; the output on the example differs by up to {self.output_difference:.3g}"
 
     def _repr_html_(self) -> str:

@@ -6,8 +6,9 @@ import importlib
 from types import ModuleType
 from typing import Any
 
-from torch import fx, nn
+from torch import nn
 
+from chebact.surgery.aliases import writes
 from chebact.surgery.tracing import Traced
 
 __all__ = ["call_instead", "forward_of", "rewrite_forward"]
@@ -20,20 +21,12 @@ def call_instead(traced: Traced, index: int, attribute: str) -> None:
         source: Any = node.args[0] if node.args else node.kwargs["input"]
         with graph.inserting_after(node):
             new = graph.call_module(attribute, (source,))
-        if _writes(node, traced.module):  # what reads the input later reads what was written into it
+        if writes(node, traced.module):  # what reads the input later reads what was written into it
             later = list(graph.nodes)
             later = later[later.index(new) + 1 :]
             source.replace_all_uses_with(new, delete_user_cb=lambda user, later=later: user in later)
         node.replace_all_uses_with(new)
         graph.erase_node(node)
-
-
-def _writes(node: fx.Node, module: nn.Module) -> bool:
-    """Whether a node writes its result into its input."""
-    if node.op == "call_module":
-        return bool(getattr(module.get_submodule(str(node.target)), "inplace", False))
-    name = str(getattr(node.target, "__name__", node.target))
-    return name.endswith("_") or bool(node.kwargs.get("inplace", False))
 
 
 def rewrite_forward(traced: Traced) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import operator
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from torch import Tensor, fx, nn
 
 from chebact.surgery.kinds import METHODS
 from chebact.surgery.layouts import PASSING, Layout, consumed_by, produced_by
+from chebact.surgery.side_effects import TracingError, current_modes, refuse_side_effects
 
 __all__ = ["Traced", "TracingError", "find_layout", "functions_in_code", "trace"]
 
@@ -33,10 +35,6 @@ KEEPING = {
     "avg_pool2d",
 }
 """Functions and methods that leave the channels of their first argument as they are."""
-
-
-class TracingError(Exception):
-    """A module cannot be written as a graph; the message says why."""
 
 
 @dataclass
@@ -76,15 +74,49 @@ def callee_of(node: fx.Node, module: nn.Module) -> Any:
     return node.target if node.op == "call_function" else None
 
 
+class _InPlace:
+    """`y += x` as one call that writes into y; torch.fx would write y + x, and other names of y would miss it."""
+
+    def _write(self, function: Callable[..., Any], other: Any) -> Any:
+        made: Any = self
+        return made.tracer.create_proxy("call_function", function, (made, other), {})
+
+
+def _dunder(function: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda self, other: self._write(function, other)
+
+
+for _word in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor"):
+    setattr(_InPlace, f"__i{_word}__", _dunder(getattr(operator, f"__i{_word}__")))
+
+
+class _Attribute(_InPlace, fx.proxy.Attribute):
+    """An attribute of a value, such as x.T."""
+
+
+class _Proxy(_InPlace, fx.Proxy):
+    def __getattr__(self, name: str) -> Any:
+        return _Attribute(self, name)
+
+
 class _Tracer(fx.Tracer):
     """Children are single calls; so is torch's checkpoint, which would be lost if its insides were written down."""
 
     def __init__(self) -> None:
         modules: Any = (math, torch.utils.checkpoint)
         super().__init__(autowrap_modules=modules)
+        self.modes = current_modes()
 
     def is_leaf_module(self, m: nn.Module, module_qualified_name: str) -> bool:
         return True
+
+    def proxy(self, node: fx.Node) -> fx.Proxy:
+        return _Proxy(node, self)
+
+    def create_node(self, *args: Any, **kwargs: Any) -> fx.Node:
+        if current_modes() != self.modes:
+            raise TracingError("its forward sets torch.no_grad, inference_mode or autocast, which a graph would not do")
+        return super().create_node(*args, **kwargs)
 
     def create_arg(self, a: Any) -> Any:
         if isinstance(a, nn.Module):
@@ -96,19 +128,18 @@ class _Tracer(fx.Tracer):
 
 def _graph(module: nn.Module, fixed: dict[str, Any], training: bool) -> fx.Graph:
     modes = [(part, part.training) for part in module.modules()]
-    versions = [buffer._version for buffer in module.buffers()]
     try:
         module.train(training)
-        with _narrowed(module, fixed):
+        with _narrowed(module, fixed), refuse_side_effects(module), torch.enable_grad():
             graph = _Tracer().trace(module)
+    except TracingError:
+        raise
     except Exception as error:
         reason = str(error).partition("\n")[0]
         raise TracingError(f"its forward cannot be traced ({type(error).__name__}: {reason})") from error
     finally:
         for part, mode in modes:
             part.training = mode
-    if versions != [buffer._version for buffer in module.buffers()]:
-        raise TracingError("its forward writes into a buffer, which a graph would not do")
     for node in graph.nodes:
         node.meta.pop("is_wrapped", None)  # or the code that is made of it changes torch.fx for good
     if any("_tensor_constant" in str(node.target) for node in graph.nodes):

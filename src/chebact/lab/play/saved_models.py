@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch.nn.parameter import is_lazy
 
 from chebact import coefficients_to_values
 from chebact.activations import ChebyshevLagrange, WeightedChebyshev
@@ -19,6 +20,7 @@ from chebact.checks import FLOATS, TAILS, Interval, Tails, check_interval, check
 from chebact.lab import LabError
 from chebact.lab.checkpoint import CheckpointError, has_compressed_parts, is_checkpoint, read_checkpoint
 from chebact.lab.play.shapes import Shapes
+from chebact.lazy_parameter import LazyParameter
 from chebact.learned import EXTRA_STATE
 
 __all__ = ["MAX_DEGREE", "shapes_in_model"]
@@ -27,6 +29,7 @@ MAX_DEGREE = 100  # the limit of the page, MOST.read in state.js
 MAX_NUMBERS = 400_000  # about 8 MB of page
 ALLOWED = (
     "chebact.activations",
+    "chebact.lazy_parameter",
     "chebact.networks.",
     "chebact.lab.images.network",
     "chebact.basis",
@@ -96,7 +99,8 @@ def find_class(name: str) -> Any:
         found = getattr(importlib.import_module(home), last, None)
     except ImportError:
         return None
-    allowed = isinstance(found, type) and issubclass(found, (nn.Module, nn.parameter.UninitializedParameter, Basis))
+    kinds = (nn.Module, nn.UninitializedParameter, LazyParameter, Basis)
+    allowed = isinstance(found, type) and issubclass(found, kinds)
     return found if allowed else None
 
 
@@ -180,7 +184,7 @@ def is_values(tensor: Any) -> bool:
     """Whether a tensor can be heights: dense, in memory, of a served type, and of the shape (channel, degree + 1) or
     (replica, channel, degree + 1).
     """
-    if not isinstance(tensor, torch.Tensor) or isinstance(tensor, nn.parameter.UninitializedParameter):
+    if not isinstance(tensor, torch.Tensor) or is_lazy(tensor):
         return False
     dense = tensor.layout == torch.strided and tensor.device.type == "cpu"
     if not dense or tensor.is_quantized or tensor.is_nested or tensor.dtype not in FLOATS:

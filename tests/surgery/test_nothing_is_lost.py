@@ -1,0 +1,186 @@
+"""Code that a graph could lose silently: aliases, attributes, random numbers, modes. It is kept, or left alone."""
+
+import random
+
+import pytest
+import torch
+from support.other_models import drawn
+from torch import nn
+from torch.nn import functional as F
+
+import chebact
+
+X = drawn(5, 4)
+
+
+class Base(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.line, self.kept = nn.Linear(4, 4), []
+
+
+def own(forward):
+    """A module with that forward method."""
+    return type("Own", (Base,), {"forward": forward})()
+
+
+def add_to_an_alias(self, x):
+    y = self.line(x)
+    z = y
+    z += x
+    return F.relu(y) + y
+
+
+def scale_a_view(self, x):
+    y = self.line(x)
+    half = y.T
+    half *= 2
+    half -= 1
+    return F.relu(y)
+
+
+def count(self, x):
+    rows = x.shape[0]
+    rows += 1
+    return F.relu(self.line(x)) * rows
+
+
+KEPT = {"+= on an alias": add_to_an_alias, "*= and -= on a view": scale_a_view, "+= on a number": count}
+
+
+@pytest.mark.parametrize("with_example", [False, True], ids=["by neighbours", "by example"])
+@pytest.mark.parametrize("name", KEPT)
+def test_what_is_written_under_one_name_is_read_under_the_other(name, with_example):
+    model = own(KEPT[name])
+    done = chebact.replace_activations(model, X if with_example else None, with_=lambda channels: nn.ReLU())
+    assert torch.equal(done.model(X), model(X))
+    assert torch.equal(done.model.eval()(X[:3]), model.eval()(X[:3]))
+
+
+def without_gradient(self, x):
+    with torch.no_grad():
+        y = self.line(x)
+    return F.relu(y)
+
+
+def remember(self, x):
+    self.last = self.line(x)
+    return F.relu(self.last)
+
+
+def collect(self, x):
+    self.kept.append(self.line(x))
+    return F.relu(self.kept[-1])
+
+
+def drop_by_chance(self, x):
+    y = self.line(x)
+    return F.relu(y) if random.random() < 2 else y
+
+
+def noise(self, x):
+    return F.relu(self.line(x)) if torch.rand(()) < 2 else x
+
+
+def in_half(self, x):
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        y = self.line(x)
+    return F.relu(y.float())
+
+
+LEFT = {
+    "no_grad": (without_gradient, "sets torch.no_grad, inference_mode or autocast"),
+    "autocast": (in_half, "sets torch.no_grad, inference_mode or autocast"),
+    "an attribute": (remember, "its forward writes the attribute last"),
+    "a list": (collect, "its forward writes the attribute kept"),
+    "Python's random numbers": (drop_by_chance, "draws random numbers outside of its layers"),
+    "torch's random numbers": (noise, "draws random numbers outside of its layers"),
+}
+
+
+@pytest.mark.parametrize("with_example", [False, True], ids=["by neighbours", "by example"])
+@pytest.mark.parametrize("name", LEFT)
+def test_a_forward_with_an_effect_of_its_own_is_left_alone_with_the_reason(name, with_example, bfloat16_products):
+    function, words = LEFT[name]
+    model = nn.Sequential(own(function), nn.Linear(4, 4), nn.ReLU())
+    before, state, python = dict(vars(model[0])), torch.get_rng_state(), random.getstate()
+    done = chebact.replace_activations(model, X if with_example else None)
+    assert [row.name for row in done.report.replaced] == ["2"]
+    assert any(row.name == "0.relu()" and words in row.reason for row in done.report.left)
+    assert torch.equal(torch.get_rng_state(), state)
+    if name != "Python's random numbers":
+        assert random.getstate() == python
+    assert set(vars(model[0])) == set(before)
+
+
+def test_a_question_for_the_type_of_a_tensor_needs_an_example():
+    def first(self, x):
+        y = x if isinstance(x, torch.Tensor) else x[0]
+        return F.relu(self.line(y))
+
+    model = own(first)
+    with pytest.raises(ValueError, match=r"relu\(\) \(ReLU\): its forward asks isinstance.*pass example"):
+        chebact.replace_activations(model)
+
+
+def through_a_view(self, x):
+    y = self.line(x)
+    flat = y.view_as(x)
+    F.relu_(flat)
+    return y
+
+
+def of_the_argument(self, x):
+    return self.line(F.relu(x, inplace=True)) + x
+
+
+def by_a_child(self, x):
+    y = x * 1
+    z = y[:]
+    self.act(z)
+    return self.line(y)
+
+
+WRITING = {"a view": through_a_view, "a child on a slice": by_a_child}
+
+
+@pytest.mark.parametrize("name", WRITING)
+def test_an_activation_that_writes_where_others_read_is_refused_with_its_name(name):
+    model = own(WRITING[name])
+    if name == "a child on a slice":
+        model.act = nn.ReLU(inplace=True)
+    with pytest.raises(ValueError, match=r"model must not read what an activation wrote.*inplace=True at (relu|act) "):
+        chebact.replace_activations(model, X)
+    with pytest.raises(ValueError, match="it writes into its input, which others may read; pass example"):
+        chebact.replace_activations(model)
+
+
+def test_without_an_example_an_activation_that_writes_into_an_argument_is_left():
+    chain = nn.Sequential(nn.ReLU(inplace=True), nn.Linear(4, 4), nn.ReLU(inplace=True))
+    done = chebact.replace_activations(chain)
+    assert [row.name for row in done.report.replaced] == ["2"]
+    assert done.report.left[0].reason == "it writes into its input, which others may read; pass example"
+    assert len(chebact.replace_activations(chain, X).report.replaced) == 2
+    with pytest.raises(ValueError, match="which others may read"):
+        chebact.replace_activations(own(of_the_argument))
+
+
+def test_an_argument_of_the_activation_that_is_computed_is_a_reason():
+    model = own(lambda self, x: F.leaky_relu(self.line(x), x.shape[0] / 100))
+    with pytest.raises(ValueError, match="forward computes an argument of it beside x"):
+        chebact.replace_activations(model, X)
+
+
+class Random(nn.Module):
+    """Noise in evaluation too: two runs differ, unless they are seeded alike."""
+
+    def __init__(self):
+        super().__init__()
+        self.line, self.act = nn.Linear(4, 4), nn.ReLU()
+
+    def forward(self, x):
+        return self.act(self.line(F.dropout(x, 0.5, training=True)))
+
+
+def test_a_model_that_draws_in_evaluation_is_compared_with_the_same_draws():
+    assert len(chebact.replace_activations(Random(), X).report.replaced) == 1
