@@ -27,6 +27,7 @@ __all__ = ["Fit", "Lesson", "fit_ensemble", "make_network", "outputs_of"]
 Array = Any
 SMALLER = 0.25  # the step of a replica that diverged, when it is trained again
 TRIES = 3
+BOUND = 1.0  # of the gradient's norm: tables have outliers and columns of all kinds
 CURVED = 3  # the least degree with a curvature penalty by default: below, tables are learned better without
 
 
@@ -136,6 +137,7 @@ def options_of(lesson: Lesson, network: ResidualMLP, count: int) -> dict[str, An
         lr=lesson.learning_rate,
         momentum=settings.momentum,
         weight_decay=lesson.weight_decay,
+        clip_norm=BOUND,
         curvature=usual if settings.curvature == "auto" else settings.curvature,
     )
 

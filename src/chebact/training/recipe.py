@@ -38,7 +38,7 @@ class Recipe:
     momentum: float = 0.99
     weight_decay: float = 5e-4
     curvature: float = 1e-5
-    clip_norm: float | None = 1.0
+    clip_norm: float | None = None
     batch_size: int = 32
     epochs: int = 1000
 

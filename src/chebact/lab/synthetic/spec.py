@@ -20,15 +20,15 @@ from chebact.lab.options import Integer, Several, about
 from chebact.lab.spec import added, check_choice, check_count, check_noise, parts_of, stream
 from chebact.lab.starts import PAPER, Start, check_start, resolve_start, takes_start
 from chebact.networks.residual_mlp import ARCHITECTURES
+from chebact.training import RECOMMENDED
+from chebact.training.losses import Loss, absolute_error, scaled_huber_error
 
-__all__ = ["SyntheticRequest", "SyntheticSpec"]
+__all__ = ["LOSSES", "SyntheticRequest", "SyntheticSpec"]
 
 TOGETHER = 144  # replicas in one batch: enough to hide the overhead of a step, few enough for the last-level cache
 COLUMNS = 5  # inputs of the widest network of the paper's data; data with fewer features have zeros there
 ALL = ("all",)
-RECOMMENDED = {"learning_rate": 0.02, "weight_decay": 5e-4, "nesterov": True, "loss": "scaled-huber"}
-RECOMMENDED_EPOCHS = 1000
-RECOMMENDED_SHAPES = {"heights_decay": 0.0, "curvature": 1e-5, "degree": 2}  # of learned heights, which start at ReLU
+LOSSES: dict[str, Loss] = {"absolute": absolute_error, "scaled-huber": scaled_huber_error}
 RECOMMENDED_MODELS = ("cl-extrapolate",)
 
 
@@ -151,9 +151,20 @@ class SyntheticRequest(Settings, Cells):
     def recommended(self, learned: bool) -> dict[str, Any]:
         """The settings of the recommended recipe, where the request does not say otherwise."""
         usual = SyntheticRequest()
-        epochs = RECOMMENDED_EPOCHS if self.epochs == usual.epochs else self.epochs
-        shapes = RECOMMENDED_SHAPES | {"init": "relu" if self.init == usual.init else self.init} if learned else {}
-        return RECOMMENDED | shapes | {"epochs": epochs}
+        settings: dict[str, Any] = {
+            "learning_rate": RECOMMENDED.lr,
+            "momentum": RECOMMENDED.momentum,
+            "weight_decay": RECOMMENDED.weight_decay,
+            "batch_size": RECOMMENDED.batch_size,
+            "nesterov": True,
+            "loss": next(name for name, loss in LOSSES.items() if loss is RECOMMENDED.loss),
+            "epochs": RECOMMENDED.epochs if self.epochs == usual.epochs else self.epochs,
+        }
+        if not learned:
+            return settings
+        init = RECOMMENDED.init if self.init == usual.init else self.init
+        own = {"heights_decay": 0.0, "curvature": RECOMMENDED.curvature, "degree": RECOMMENDED.degree}
+        return settings | own | {"init": init}
 
     def groups_of(self, model: str, datasets: Iterable[str]) -> Iterator[list[SyntheticSpec]]:
         """The groups of one model, of at most `TOGETHER` replicas unless a single spec has more."""

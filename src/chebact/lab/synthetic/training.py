@@ -13,10 +13,9 @@ from torch import Tensor
 from chebact.lab.functions import DATASETS, plotted_slice
 from chebact.lab.starts import activation_factory
 from chebact.lab.synthetic.shapes import copy_values, keep_inputs, shapes_of
-from chebact.lab.synthetic.spec import SyntheticSpec
+from chebact.lab.synthetic.spec import LOSSES, SyntheticSpec
 from chebact.networks.residual_mlp import ResidualMLP
 from chebact.training.fused import why_not_here
-from chebact.training.losses import Loss, absolute_error, scaled_huber_error
 from chebact.training.optimizers import OptimizerFactory, Sgd
 from chebact.training.replicas import ReplicaRun, paper_sgd, predict_replicas, train_replicas_
 
@@ -25,7 +24,6 @@ __all__ = ["train_together"]
 SLICE_POINTS = 101
 CURVE_POINTS = 30
 DEGREE = 3  # of the paper's networks
-LOSSES: dict[str, Loss] = {"absolute": absolute_error, "scaled-huber": scaled_huber_error}
 
 
 def train_together(specs: Sequence[SyntheticSpec]) -> list[dict[str, Any]]:
