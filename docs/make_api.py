@@ -39,7 +39,9 @@ def entry(name: str, thing: Any) -> str:
     elif callable(thing):
         text = f"```\n{signature(name, thing)}\n```\n\n{prose(inspect.getdoc(thing) or '')}{methods(thing)}"
     else:
-        text = "A table or constant: " + (f"{', '.join(map(str, thing))}." if hasattr(thing, "keys") else f"{without_addresses(repr(thing))}.")
+        text = "A table or constant: " + (
+            f"{', '.join(map(str, thing))}." if hasattr(thing, "keys") else f"{without_addresses(repr(thing))}."
+        )
     return f"### {name}\n\n{text.strip()}\n"
 
 

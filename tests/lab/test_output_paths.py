@@ -12,8 +12,9 @@ from chebact.lab.experiments import EXPERIMENTS
 from chebact.lab.output import check_file, check_folder, make_folder, save
 
 ROOT = Path(__file__).resolve().parents[2]
+FOLDER_OF = {word: row.name for row in EXPERIMENTS.values() for word in (row.name, *row.also)}
 TABLES = ["--markdown", "--text", "--csv", "--json"]
-FILES = {("report", name): TABLES for name in EXPERIMENTS} | {
+FILES = {("report", name): TABLES for name in FOLDER_OF} | {
     ("report", "images"): [*TABLES, "--curves"],
     ("reproduce",): ["--json"],
     ("bench", "ops"): ["--json"],
@@ -21,17 +22,18 @@ FILES = {("report", name): TABLES for name in EXPERIMENTS} | {
     ("predict",): ["--output"],
     ("play",): ["--output"],
 }
-COMMANDS = [word for row in EXPERIMENTS.values() for word in (row.name, *row.also)]
-FOLDERS = {("run", name): ["--results"] for name in COMMANDS} | {
-    **{("report", *rest): ["--output"] for rest in [(), ("all",), ("pictures",), *((name,) for name in EXPERIMENTS)]},
+FOLDERS = {("run", name): ["--results"] for name in FOLDER_OF} | {
+    **{("report", *rest): ["--output"] for rest in [(), ("all",), ("pictures",), *((name,) for name in FOLDER_OF)]},
     ("report", "images"): ["--output", "--captures"],
     ("report", "arena"): ["--output", "--pictures"],
     ("report", "private"): ["--output", "--pictures"],
+    ("report", "study"): ["--output", "--pictures"],
+    ("report", "studies"): ["--output", "--pictures"],
     ("reproduce",): ["--results"],
     ("data", "fetch"): ["--data"],
     ("fit",): ["--output"],
 }
-DOCUMENTS = {("report", name): ["--update"] for name in EXPERIMENTS} | {("bench", "page"): ["--update"]}
+DOCUMENTS = {("report", name): ["--update"] for name in FOLDER_OF} | {("bench", "page"): ["--update"]}
 READ = {(*words, "--results") for words in FOLDERS if words[0] == "report"} | {
     ("run", "images", "--data"),
     ("run", "clinical", "--data"),
@@ -48,7 +50,7 @@ READ = {(*words, "--results") for words in FOLDERS if words[0] == "report"} | {
     ("bench", "page", "ROWS"),
 }
 MORE = {("data", "fetch"): ["mnist", "--from", "nowhere"], ("bench", "page"): [str(ROOT / "results/bench/ops.json")]}
-MORE |= {("report", name): ["--results", str(ROOT / "results" / name)] for name in EXPERIMENTS}
+MORE |= {("report", name): ["--results", str(ROOT / "results" / FOLDER_OF[name])] for name in FOLDER_OF}
 MORE |= {("fit",): ["data.csv", "--target", "y"], ("predict",): ["model", "data.csv"]}
 MORE |= {
     words: ["--results", str(ROOT / "results")] for words in [("report",), ("report", "all"), ("report", "pictures")]
