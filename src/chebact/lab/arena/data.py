@@ -46,7 +46,8 @@ class Table:
 @dataclass(frozen=True)
 class DataSet:
     """A row: the task and what makes the table. Sets of the same function with different noise have one `family`. A set
-    of a `file` that the project does not carry is left out where the file is not there.
+    of a `file` that the project does not carry is left out where the file is not there. `cells` are rows times columns
+    of a large one.
     """
 
     name: str
@@ -55,6 +56,7 @@ class DataSet:
     family: str
     make: Callable[..., Table]
     file: str | None = None
+    cells: int = 0
 
 
 def noise_of(name: str, count: int) -> Array:
@@ -139,9 +141,9 @@ def formula_rows() -> list[DataSet]:
     ]
 
 
-def library_row(name: str, title: str, task: Task) -> DataSet:
+def library_row(name: str, title: str, task: Task, cells: int = 0) -> DataSet:
     own = title.replace(" ", "-")
-    return DataSet(own, title, task, own, partial(from_library, name))
+    return DataSet(own, title, task, own, partial(from_library, name), cells=cells)
 
 
 def voice_row(name: str, title: str, file: str, subject: str, label: str, *drop: str) -> DataSet:
@@ -158,7 +160,7 @@ DATASETS: dict[str, DataSet] = {
         library_row("diabetes", "diabetes", "regression"),
         library_row("breast_cancer", "breast cancer", "classification"),
         library_row("wine", "wine", "classification"),
-        library_row("digits", "digits", "classification"),
+        library_row("digits", "digits", "classification", cells=1797 * 64),
         voice_row(
             "voices-replicated", "voices, replicated", "parkinson_replicated_acoustic.csv",
             "ID", "Status", "Recording", "Gender",

@@ -43,7 +43,7 @@ class Entrant:
 
 def network(name: str, title: str, seconds: float, **options: Any) -> Entrant:
     """The network of the estimators with another activation, as an ensemble of ten."""
-    return Entrant(name, title, "same network", f"{HERE}.networks:make_estimator", seconds, options)
+    return Entrant(name, title, "same network", f"{HERE}.networks:make_estimator", seconds, options, core=True)
 
 
 def single(name: str, title: str, seconds: float, core: bool, *packages: str) -> Entrant:
@@ -51,7 +51,7 @@ def single(name: str, title: str, seconds: float, core: bool, *packages: str) ->
     activation = name.removesuffix("-single")
     options = {"activation": activation, "replicas": 1}
     make = f"{HERE}.networks:make_estimator"
-    limits: dict[str, Any] = {"splits": 1 if packages else 2, "core": True} if core else {}
+    limits: dict[str, Any] = {"splits": 1, "core": True} if core else {}
     return Entrant(name, title, "same network", make, seconds, options, beside=SINGLE, packages=packages, **limits)
 
 
@@ -69,19 +69,19 @@ def visitor(name: str, title: str, seconds: float, package: str, splits: int = 2
 ENTRANTS: dict[str, Entrant] = {
     row.name: row
     for row in (
-        Entrant(OURS, "chebact", "chebact", f"{HERE}.networks:make_estimator", 0.7),
-        Entrant(SINGLE, "chebact, one network", "chebact", f"{HERE}.networks:make_estimator", 0.2, {"replicas": 1}),
-        network("relu", "ReLU", 0.6, activation="relu"),
-        network("tanh", "tanh", 0.7, activation="tanh"),
-        single("relu-single", "ReLU, one network", 0.2, False),
-        single("tanh-single", "tanh, one network", 0.2, False),
-        single("gelu-single", "GELU, one network", 8.0, True),
-        single("silu-single", "SiLU, one network", 8.0, True),
-        single("prelu-single", "PReLU, one network", 8.0, True),
-        single("rational-activations-single", "rational-activations, one network", 25.0, True, "rational-activations"),
-        single("torchortho-single", "torchortho, one network", 25.0, True, "torchortho"),
-        single("deepsplines-single", "deepsplines, one network", 25.0, True, "deepsplines"),
-        single("torchcurves-single", "torchcurves, one network", 25.0, True, "torchcurves"),
+        Entrant(OURS, "chebact", "chebact", f"{HERE}.networks:make_estimator", 1.4),
+        Entrant(SINGLE, "chebact (one)", "chebact", f"{HERE}.networks:make_estimator", 0.2, {"replicas": 1}),
+        network("relu", "ReLU (ten)", 1.2, activation="relu"),
+        network("tanh", "tanh (ten)", 1.4, activation="tanh"),
+        single("relu-single", "ReLU (one)", 0.2, False),
+        single("tanh-single", "tanh (one)", 0.2, False),
+        single("gelu-single", "GELU (one)", 16.0, True),
+        single("silu-single", "SiLU (one)", 16.0, True),
+        single("prelu-single", "PReLU (one)", 16.0, True),
+        single("rational-activations-single", "rational-activations (one)", 55.0, True, "rational-activations"),
+        single("torchortho-single", "torchortho (one)", 55.0, True, "torchortho"),
+        single("deepsplines-single", "deepsplines (one)", 55.0, True, "deepsplines"),
+        single("torchcurves-single", "torchcurves (one)", 55.0, True, "torchcurves"),
         visitor("pykan", "pykan", 4.0, "pykan"),
         visitor("realmlp", "RealMLP", 8.0, "pytabkit"),
         visitor("tabm", "TabM, small", 20.0, "pytabkit", splits=1),

@@ -83,8 +83,9 @@ def draw_story(rows: Sequence[Row], scheme: str, colours: dict[str, str]) -> byt
     if standing is None:
         raise LabError("the picture of the arena needs two models with records of the same two sets or more")
     height = 2 * story_height(standing)
+    gap = 66 / (height / 2 - 66)  # room for the words between the two, in heights of one
     with grid(390, height, 2, 1) as (figure, ((above,), (below,))):
-        figure.subplots_adjust(LABELS / 390, 40 / height, 1 - 12 / 390, 1 - 26 / height, hspace=0.32)
+        figure.subplots_adjust(LABELS / 390, 40 / height, 1 - 12 / 390, 1 - 26 / height, hspace=gap)
         draw_ranks(above, standing, "Mean rank, all sets of regression")
         draw_ratios(below, own, list(standing.ranks))
     return as_file(figure, f"arena-{scheme}", colours)

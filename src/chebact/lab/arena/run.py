@@ -100,9 +100,7 @@ def sets_of(request: ArenaRequest) -> tuple[list[DataSet], list[str]]:
 
 def enters(model: Entrant, data: DataSet) -> bool:
     """Whether there is such a model for the task, and time for it."""
-    if data.task not in model.tasks or (model.core and data.name not in CORE):
-        return False
-    return data.name != "digits" or model.most >= 1797 * 64
+    return data.task in model.tasks and (data.name in CORE or not model.core) and data.cells <= model.most
 
 
 def spec_of(model: Entrant, data: DataSet, request: ArenaRequest) -> ArenaSpec:
