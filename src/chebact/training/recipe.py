@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -33,7 +33,7 @@ class Recipe:
 
     degree: int = 2
     init: Init = "relu"
-    loss: Loss = scaled_huber_error
+    loss: Loss = field(default=scaled_huber_error, repr=False)  # its name has an address in it
     lr: float = 0.02
     momentum: float = 0.99
     weight_decay: float = 5e-4
