@@ -52,6 +52,19 @@ def test_a_field_that_was_added_later_is_left_out_at_its_default():
     assert read_as(New, as_plain(New(init="relu")), "spec") == New(init="relu")
 
 
+@dataclass(frozen=True)
+class Outer:
+    inner: New
+    several: tuple[New, ...] = ()
+
+
+def test_a_field_that_was_added_to_a_part_of_a_spec_is_left_out_too():
+    plain = as_plain(Outer(New(), (New(), New(init="relu"))))
+    old = {"epochs": 3, "where": [1, 2]}
+    assert plain == {"inner": old, "several": [old, {**old, "init": "relu"}]}
+    assert read_as(Outer, plain, "spec") == Outer(New(), (New(), New(init="relu")))
+
+
 def asked(line):
     """What a command line asks for, read as the command reads it."""
     _, bound, _ = app.parse_args(shlex.split(line)[1:], exit_on_error=False, print_error=False)

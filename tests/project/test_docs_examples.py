@@ -149,8 +149,8 @@ def test_every_page_of_the_documents_is_in_the_readme():
     assert [path.name for path in sorted((ROOT / "docs").glob("*.md")) if f"(docs/{path.name})" not in text] == []
 
 
-def test_the_records_that_the_page_of_studies_counts_are_there():
-    rows = re.findall(r"^\| `(\S+)` \| (\d+) \|", (ROOT / "docs" / "studies.md").read_text(), re.MULTILINE)
+def test_the_records_that_a_page_counts_are_there():
+    rows = re.findall(r"^\| `(\S+)` \| (\d+) \|", (ROOT / "docs" / "my-study.md").read_text(), re.MULTILINE)
     found = {folder: len(list((ROOT / "results" / folder).rglob("*.json"))) for folder, _ in rows}
     assert found == {folder: int(count) for folder, count in rows}
     named = {folder.partition("/")[0] for folder in found} | {"bench", "guide", "images", "recipe", "arena"}

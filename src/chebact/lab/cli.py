@@ -37,8 +37,8 @@ app.command(data)
 
 RESUME = "Stop it at any moment; the same command continues from there."
 for row in EXPERIMENTS.values():
-    run.command(row.run, name=row.name, help=f"{row.trains}\n\n{RESUME}")
-    report.command(row.report, name=row.name, help=row.shows)
+    run.command(row.run, name=(row.name, *row.also), help=f"{row.trains}\n\n{RESUME}")
+    report.command(row.report, name=(row.name, *row.also), help=row.shows)
 report.command("chebact.lab.commands.report:report_everything", name="all", help="The page of all experiments.")
 report.command("chebact.lab.synthetic.readme_pictures:pictures", name="pictures", help="The pictures of the README.")
 data.command("chebact.lab.images.data_commands:fetch", name="fetch", help="Bring an image set into the data folder.")

@@ -14,7 +14,8 @@ class Experiment:
     """One experiment. Its folder in `package` has its name, and in that folder the files `commands`, `report_command`
     and `section` have the functions `run`, `report` and `sections`.
 
-    `trains` and `shows` are the lines of its two commands in `chebact run --help` and `chebact report --help`.
+    `trains` and `shows` are the lines of its two commands in `chebact run --help` and `chebact report --help`; `also`
+    are other names of both.
     """
 
     name: str
@@ -22,6 +23,7 @@ class Experiment:
     trains: str
     shows: str
     package: str = "chebact.lab"
+    also: tuple[str, ...] = ()
 
     @property
     def run(self) -> str:
@@ -63,6 +65,13 @@ ROWS = (
         "Arena",
         "Fit many models on many tables, all with the same splits, or on a table of your own.",
         "The scores of the arena, the mean ranks, each model against ours, and the page.",
+    ),
+    Experiment(
+        "studies",
+        "Studies",
+        "Train the studies of one axis each: degree, points, noise, size, interval, tails, regularisation, shapes.",
+        "The studies: a table, a picture and a paragraph each.",
+        also=("study",),
     ),
 )
 EXPERIMENTS: dict[str, Experiment] = {row.name: row for row in ROWS}

@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, field, fields
+from dataclasses import field, fields, is_dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -43,13 +43,25 @@ def added(default: Any) -> Any:
 
 
 def as_plain(spec: DataclassInstance) -> dict[str, Any]:
-    """The spec as JSON gives it back: a tuple is a list there, and `added` fields at their defaults are left out."""
-    left_out = {
-        each.name for each in fields(spec) if each.metadata.get("added") and getattr(spec, each.name) == each.default
-    }
-    values = {name: value for name, value in asdict(spec).items() if name not in left_out}
-    plain: dict[str, Any] = json.loads(canonical(values))
+    """The spec as JSON gives it back: a tuple is a list there, and `added` fields at their defaults are left out, also
+    those of a dataclass in a field.
+    """
+    plain: dict[str, Any] = json.loads(canonical(without_added(spec)))
     return plain
+
+
+def without_added(value: Any) -> Any:
+    """A dataclass as a dict without the `added` fields that are at their defaults; other values as they are."""
+    if isinstance(value, list | tuple):
+        return [without_added(each) for each in value]
+    if not is_dataclass(value):
+        return value
+    values = {each: getattr(value, each.name) for each in fields(value)}
+    return {
+        each.name: without_added(own)
+        for each, own in values.items()
+        if not (each.metadata.get("added") and own == each.default)
+    }
 
 
 def parts_of(spec: DataclassInstance, kind: type[DataclassInstance]) -> dict[str, Any]:

@@ -196,7 +196,7 @@ def test_records_without_a_part_leave_a_sentence(records, drop):
 def test_no_records_at_all_still_give_a_page():
     sections = sections_of(Results(Path("r"), []))
     assert [section.name for section in sections] == [
-        "findings", "synthetic", "theory", "clinical", "images", "arena", "cost", "runs",
+        "findings", "synthetic", "theory", "clinical", "images", "arena", "studies", "cost", "runs",
     ]  # fmt: skip
     assert "Not run yet." in words_of(Page(as_html(sections, "")))
 

@@ -1,0 +1,1 @@
+"""Studies of one axis each: degree, points, noise, size, interval, tails, regularisation, and the learned shapes."""
