@@ -208,7 +208,8 @@ def test_every_figure_of_the_paper_is_there(sections):
     assert len(names["slices-released"].panels) == 4  # two data sets, two models each
     assert len(names["samples-released"].panels) == 2
     assert {"rmse-released-0-01", "rmse-released-0-04", "curves-released"} <= set(names)
-    assert all(f"{name}-network" in {p.name for p in pictures_in(sections[name].blocks)} for name in EXPERIMENTS)
+    for name in ("synthetic", "clinical", "images"):  # the experiments of the paper
+        assert f"{name}-network" in {picture.name for picture in pictures_in(sections[name].blocks)}
     assert len(next(pictures_in(sections["theory"].blocks)).panels) == len(FUNCTIONS)
 
 
