@@ -12,7 +12,7 @@ MOST_BITS = {1024: 27, 2048: 54, 4096: 109, 8192: 218, 16384: 438, 32768: 881}
 """The most bits of all moduli together by ring dimension: 128 bits of security against classical computers, with a
 ternary secret, by the Homomorphic Encryption Standard of 2018."""
 
-LEAST_SCALE, MOST_SCALE = 28, 40  # bits of a level: below, less than four decimals are right; above, there is no use
+LEAST_SCALE, MOST_SCALE = 32, 40  # bits of a level: below, outputs are not right to 1e-3; above, there is no use
 HEADROOM = 10  # bits of the first modulus before the point: outputs up to 2^9 in size
 
 
