@@ -39,7 +39,7 @@ def suggest_parameters(levels: int, width: int = 1) -> Parameters:
     """The smallest ring with room for so many levels and for a row of `width` numbers, and the most bits in it.
 
     >>> suggest_parameters(5)
-    Parameters(ring=8192, scale_bits=28, modulus_bits=(38, 28, 28, 28, 28, 28, 38))
+    Parameters(ring=16384, scale_bits=40, modulus_bits=(50, 40, 40, 40, 40, 40, 50))
     """
     check_integer("levels", levels, least=0)
     for ring, most in MOST_BITS.items():
