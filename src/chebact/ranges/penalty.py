@@ -67,7 +67,7 @@ class RangePenalty:
     def __init__(
         self, model: nn.Module, margin: float, *, weight: float = DEFAULT_WEIGHT, allow_unreached: bool = False
     ) -> None:
-        self.margin, self.weight = check_margin(margin), check_not_negative("weight", weight)
+        self._margin, self.weight = check_margin(margin), check_not_negative("weight", weight)
         self.activations = learned_activations(model)
         if not isinstance(allow_unreached, bool):
             raise TypeError(must_be("allow_unreached", "True or False", allow_unreached))
@@ -75,7 +75,14 @@ class RangePenalty:
         self._parts, self._depth, self._stack = list(model.modules()), 0, ExitStack()
         self.calls: list[Call] = []
         self.without_gradients = False
-        self._listeners = {part: Listener(self, name, part) for name, part in self.activations.items()}
+        self._listeners: dict[nn.Module, Any] = {
+            part: Listener(self, name, part) for name, part in self.activations.items()
+        }
+
+    @property
+    def margin(self) -> float:
+        """The share of the half width at the ends of the interval that inputs are to leave free."""
+        return self._margin
 
     def __enter__(self) -> RangePenalty:
         if torch.compiler.is_compiling() or any(map(is_compiled, self._parts)):
