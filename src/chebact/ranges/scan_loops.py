@@ -52,6 +52,8 @@ from chebact.kernels.cpu.lanes import (
 )
 from chebact.kernels.cpu.tasks import LONG_ROW, jit, next_task, partial_start, task_bounds
 
+__all__ = ["programs"]
+
 SUM, WORST, PLACE, NUMBERS = range(4)  # what is kept per channel
 SCALE, SHIFT, LIMIT, MEAN_FACTOR, WORST_FACTOR = range(5)  # the constants
 
