@@ -58,7 +58,7 @@ def _checked(numbers: dict[str, Any]) -> Agreement:
         bits,
     )
     if parameters.ring not in MOST_BITS or sum(bits) > MOST_BITS[parameters.ring]:
-        raise ValueError(f"moduli of {sum(bits)} bits are not safe in a ring of {parameters.ring}")
+        raise ValueError(f"moduli must be safe in a ring of {parameters.ring}, got {sum(bits)} bits")
     width = check_integer("width", numbers["width"], least=1, most=parameters.slots)
     if width != power_above(width):
         raise ValueError(f"width must be a power of two, got {width}")

@@ -84,7 +84,7 @@ def fold_program(program: Program) -> tuple[Stage, ...]:
 def check_stages(inputs: int, stages: Sequence[Stage]) -> None:
     """A ValueError if the numbers of stages from a file do not belong together."""
     if not stages or stages[-1].form != "none":
-        raise ValueError("the last stage must have the form none, since the outputs are its u")
+        raise ValueError(f"the last stage must have the form none, for the outputs, got {len(stages)} stages without")
     sizes = [inputs]
     for number, stage in enumerate(stages, 1):
         size = stage.bias.size
