@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from chebact.activations import ChebyshevLagrange
+from chebact.checks import check_module
 from chebact.export.folding import FoldedActivation
 from chebact.functional import make_basis
 from chebact.learned import learned_activations
@@ -126,19 +127,19 @@ def to_polynomial(
     activation  channels  interval  least  largest   used  outside
     1                  2   [-1, 1]   -0.8      0.5  80.0%   0 of 2
     """
+    _check_parts(model)
     activations, margin = learned_activations(model), check_margin(margin)
     if calibration is None and box is None:
         raise ValueError(
             "calibration or box must be given, got neither; pass data that the model will see, or the box of all inputs"
         )
-    _check_parts(model)
     polynomial = without_tails(model)
     calibrated, changes = None, [0.0, 0.0]
     if calibration is not None:
         recorder = Recorder(activations)
         batches = input_batches("calibration", calibration, inputs)
         changes = compare_outputs(model, polynomial, batches, recorder)
-        calibrated = recorder.ranges(calibration)
+        calibrated = recorder.ranges(calibration, "calibration")
         check_inside(calibrated, margin, "the calibration data")
     certified = None
     if box is not None:
@@ -161,6 +162,7 @@ def _points_of(model: nn.Module, box: Any) -> Tensor:
 
 
 def _check_parts(model: nn.Module) -> None:
+    check_module("model", model)
     folded = [name for name, part in model.named_modules() if isinstance(part, FoldedActivation)]
     if folded:
         raise NotPolynomialError(f"model must not be folded, got {', '.join(folded)}; fold the result of to_polynomial")
