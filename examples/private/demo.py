@@ -86,7 +86,7 @@ def run(given):
     with torch.no_grad():
         clear = result.model(x[: given.rows]).numpy()
     return {"network": network, "rows": x[: given.rows], "y": y[: given.rows].numpy(), "times": times,
-            "clear": clear, "decrypted": outputs}  # fmt: skip
+            "clear": clear, "decrypted": outputs, "remote": remote}  # fmt: skip
 
 
 def summarise(found):

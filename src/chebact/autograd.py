@@ -22,7 +22,7 @@ from chebact.kernels.reference import broadcast, plain, plain_gradients
 from chebact.kernels.selection import requested_by_context
 from chebact.torch_modes import OWN_TYPES, is_batched, transforms_active
 
-__all__ = ["Evaluate", "Gradients", "Recorded", "evaluate", "gradients", "record"]
+__all__ = ["Evaluate", "Gradients", "Recorded", "as_recorded", "evaluate", "gradients", "record"]
 
 Tensor = torch.Tensor
 _NOTHING: AbstractContextManager[None] = nullcontext()
@@ -49,7 +49,7 @@ class Evaluate(Function):
         x, values = ctx.saved_tensors
         if ctx.requested is None:
             return *gradients(x, grad, values, *ctx.options), None, None, None
-        with _as_recorded(ctx):
+        with as_recorded(ctx):
             return *gradients(x, grad, values, *ctx.options), None, None, None
 
     @staticmethod
@@ -123,7 +123,7 @@ class Gradients(Function):
         x, grad, values = ctx.saved_tensors
         options = (ctx.channel_dim, ctx.replicated)
         slopes = ctx.basis.derivative()
-        with _as_recorded(ctx):
+        with as_recorded(ctx):
             of_x, of_values = gradients(x, for_x * grad, values, slopes, *options)
             of_x = of_x + grad * evaluate(x, for_values, slopes, *options)
             of_grad = for_x * evaluate(x, values, slopes, *options) + evaluate(x, for_values, ctx.basis, *options)
@@ -191,7 +191,7 @@ def gradients(
     return kernels.gradients(x, grad, values, basis, channel_dim, replicated)
 
 
-def _as_recorded(ctx: Any) -> AbstractContextManager[None]:
+def as_recorded(ctx: Any) -> AbstractContextManager[None]:
     """Use the kernel that was requested for the forward pass, unless the backward pass requests another.
 
     torch differentiates GPU tensors on other threads, where the context variable of the forward pass is not set.

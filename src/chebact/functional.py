@@ -147,9 +147,11 @@ def apply_basis(
     if mode is _GRAPH:
         kind = basis.tails if basis.parameters == "values" else "chebyshev"
         return _in_graph(x, heights, kind, basis.regression_nodes, basis.interval, axis)
-    if watched and owner is not None and not transforms_active():
-        notify(owner, x)
     plan = None if cached is None else cached.plan
+    if watched and owner is not None and not transforms_active():
+        recorded = (heights, basis, axis, replicated, plan) if mode is _RECORDED else None
+        if (result := notify(owner, x, recorded)) is not None:
+            return result
     if mode is _RECORDED:
         return record(x, heights, basis, axis, replicated, plan)  # type: ignore[no-any-return]
     if mode is _PLAIN:

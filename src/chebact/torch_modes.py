@@ -28,6 +28,7 @@ __all__ = [
     "Mode",
     "OperationWatcher",
     "find_mode",
+    "has_forward_hooks",
     "has_global_hooks",
     "has_hooks",
     "in_backward",
@@ -144,14 +145,14 @@ def is_compiled(module: nn.Module) -> bool:
 
 
 class OperationWatcher(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Inside its block `hear` is called with the name and the arguments of every operation of torch."""
+    """Inside its block `hear` is called with the name and all arguments of every operation of torch."""
 
-    def __init__(self, hear: Callable[[str, Any], None]) -> None:
+    def __init__(self, hear: Callable[[str, Any, Any], None]) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.hear = hear
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        self.hear(str(func.name()).partition("::")[2].partition(".")[0], args)
+        self.hear(str(func.name()).partition("::")[2].partition(".")[0], args, kwargs or {})
         return func(*args, **(kwargs or {}))
 
 
@@ -219,6 +220,11 @@ def has_hooks(module: nn.Module) -> bool:
     return bool(
         module._forward_hooks or module._forward_pre_hooks or module._backward_hooks or module._backward_pre_hooks
     )
+
+
+def has_forward_hooks(module: nn.Module) -> bool:
+    """Whether the module has hooks that may change its input or output."""
+    return bool(module._forward_hooks or module._forward_pre_hooks)
 
 
 def has_global_hooks() -> bool:

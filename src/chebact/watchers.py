@@ -7,6 +7,7 @@ averaged during recording.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from torch import Tensor, nn
 
@@ -32,7 +33,16 @@ def unwatch(module: nn.Module, watcher: Watcher) -> None:
         watched.pop(id(module), None)
 
 
-def notify(module: nn.Module, x: Tensor) -> None:
-    """Pass the input of a call to the watchers of the module."""
-    for watcher in watched.get(id(module), ()):
+def notify(module: nn.Module, x: Tensor, recorded: tuple[Any, ...] | None = None) -> Tensor | None:
+    """Pass the input of a call to the watchers of the module.
+
+    `recorded` are the other arguments of `autograd.record`, for calls that are recorded. A sole watcher with a method
+    `record` is then called with all of them, and may return the result of the activation.
+    """
+    watchers = watched.get(id(module), ())
+    if recorded is not None and len(watchers) == 1 and (record := getattr(watchers[0], "record", None)) is not None:
+        result: Tensor | None = record(x, recorded)
+        return result
+    for watcher in watchers:
         watcher(x)
+    return None

@@ -69,6 +69,9 @@ def test_a_channel_that_is_made_smaller_leaves_the_polynomial_as_it_is():
     plain = without_tails(network)(x.expand(2, 30, 2))
     torch.testing.assert_close(found.model(x.expand(2, 30, 2)), plain, rtol=1e-9, atol=1e-9)
     assert found.report.headroom >= 0.05
+    cut = (network(x.expand(2, 30, 2)) - plain).abs().max().item()  # what the tails were worth
+    assert cut > 0.1
+    assert found.report.largest_change == pytest.approx(cut, rel=1e-6)
     assert min(each.headroom for each in chebact.input_ranges(network, x.expand(2, 30, 2)).values()) < -0.5
 
 

@@ -2,6 +2,7 @@
 
 import importlib.util
 import math
+import sys
 from pathlib import Path
 
 import pytest
@@ -68,10 +69,20 @@ def test_a_server_that_sees_ciphertexts_alone_gives_the_decisions_of_the_network
     pytest.importorskip("sklearn", reason="scikit-learn is not installed")
     need_seal()
     monkeypatch.syspath_prepend(str(FOLDER / "private"))
+    client, sent = load("private/client"), []
+    write = client.write_frame
+    monkeypatch.setattr(client, "write_frame", lambda stream, content: (sent.append(content), write(stream, content)))
+    monkeypatch.setitem(sys.modules, "client", client)
     small = ["--data", "wine", "--rows", "8", "--picture", str(tmp_path / "private.png")]
     found = load("private/demo").main(small)
     assert (found["same"], len(found["decrypted"])) == (8, 8)
-    assert found["error"] < 5e-3
+    assert found["error"] < 1e-3
+    keys, *messages = sent  # all that goes to the process of the server
+    secret = found["remote"].client
+    assert secret._scheme.to_bytes(secret._secret_key)[-2000:] not in keys
+    assert len(messages) == 3
+    rows = found["rows"].numpy()
+    assert not any(number.tobytes() in message for message in messages for number in rows[:, 0])
     assert (tmp_path / "private.png").stat().st_size > 10_000
 
 

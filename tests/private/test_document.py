@@ -85,6 +85,32 @@ def test_another_file_is_refused(text, tmp_path):
         load(tmp_path / "model.json")
 
 
+DAMAGE = {
+    "no stages": lambda document: document["stages"].clear(),
+    "no outputs": lambda document: document["stages"].pop(),
+    "a later vector": lambda document: document["stages"][0]["weights"].update({"9": [[1.0] * 8] * 8}),
+    "a matrix of another size": lambda document: document["stages"][1]["weights"]["2"].pop(),
+    "a ragged matrix": lambda document: document["stages"][1]["weights"]["2"][0].pop(),
+    "a bias that is none": lambda document: document["stages"][0].update(bias="none"),
+    "NaN": lambda document: document["stages"][0]["bias"].__setitem__(0, float("nan")),
+    "no weights": lambda document: document["stages"][0].update(weights={}),
+    "weights as a list": lambda document: document["stages"][0].update(weights=[]),
+    "too few numbers": lambda document: document["stages"][0].update(numbers=[[1.0] * 8]),
+    "a form that is none": lambda document: document["stages"][0].update(form="exp"),
+    "inputs that are no integer": lambda document: document["agreement"].update(inputs=4.5),
+    "inputs of another number": lambda document: document["agreement"].update(inputs=4),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_damaged_file_is_refused(damage, tmp_path):
+    document = exported(two_hidden(5), tmp_path)[1]
+    DAMAGE[damage](document)
+    (tmp_path / "model.json").write_text(json.dumps(document))
+    with pytest.raises(ValueError, match=r"path must be a file of chebact\.private\.export"):
+        load(tmp_path / "model.json")
+
+
 def test_openfhe_itself_agrees(tmp_path):
     openfhe = pytest.importorskip("openfhe", reason="openfhe is not installed; its wheels are for other Pythons")
     layer = exported(two_hidden(3), tmp_path)[1]["layers"][1]

@@ -12,7 +12,7 @@ from chebact import ChebyshevLagrange, Cubic, WeightedChebyshev, fold_
 from chebact.private import plan
 from chebact.private.folding import LARGEST
 from chebact.private.packing import diagonals_of
-from chebact.private.parameters import MOST_BITS, suggest_parameters
+from chebact.private.parameters import LEAST_SCALE, MOST_BITS, suggest_parameters
 
 
 def largest_difference(model, x):
@@ -105,14 +105,16 @@ def test_a_cubic_is_monic_unless_its_leading_coefficient_is_near_zero():
 
 
 def test_the_suggested_moduli_stay_within_the_standard():
+    assert MOST_BITS == {1024: 27, 2048: 54, 4096: 109, 8192: 218, 16384: 438, 32768: 881}
+    assert LEAST_SCALE >= 32
     for levels in range(1, 25):
         found = suggest_parameters(levels, 64)
         assert sum(found.modulus_bits) <= MOST_BITS[found.ring]
         assert (found.levels, len(found.modulus_bits)) == (levels, levels + 2)
         smaller = [most for ring, most in MOST_BITS.items() if 128 <= ring < found.ring]
-        assert all((most - 20) // (levels + 2) < 28 for most in smaller)
-    with pytest.raises(ValueError, match="model must be at most 28 levels deep"):
-        suggest_parameters(29)
+        assert all((most - 20) // (levels + 2) < LEAST_SCALE for most in smaller)
+    with pytest.raises(ValueError, match="model must be at most 24 levels deep"):
+        suggest_parameters(25)
 
 
 def product_by_diagonals(matrix, x, width):
@@ -144,4 +146,4 @@ def test_the_plan_prints_as_a_table():
     assert [line.split()[-4:] for line in text.splitlines()[1:5]] == [
         ["2", "1", "8", "4"], ["2", "1", "8", "4"], ["1", "0", "4", "3"], ["5", "2", "20", "11"],
     ]  # fmt: skip
-    assert "ring 8192, moduli 38+28+28+28+28+28+38 = 216 bits (128-bit security)" in text
+    assert "ring 16384, moduli 50+40+40+40+40+40+50 = 300 bits (128-bit security)" in text

@@ -72,6 +72,9 @@ NETWORKS = {
         nn.Flatten(),
         nn.Linear(2, 2),
     ),
+    "regression": lambda: nn.Sequential(
+        nn.Linear(3, 6), ChebyshevLagrange(6, tails="regression", interval=(-0.1, 0.2)), nn.Linear(6, 2)
+    ),
     "pooled": lambda: nn.Sequential(nn.Conv1d(1, 2, 2), ChebyshevLagrange(2, channel_dim=1), nn.MaxPool1d(2)),
 }
 BATCH = 64
@@ -190,7 +193,7 @@ def test_it_is_no_looser_than_intervals_and_tighter_where_values_are_related():
     torch.testing.assert_close(bounds.high, 0.5 * (weight.abs().sum(dim=1) + bias), rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("name", ["mlp", "residual", "replicas", "convolutional", "groups"])
+@pytest.mark.parametrize("name", ["mlp", "residual", "replicas", "convolutional", "groups", "regression"])
 def test_slopes_are_within_their_bounds(name):
     torch.manual_seed(0)
     model = wild_(NETWORKS[name]()).double()
@@ -298,3 +301,71 @@ def test_what_cannot_be_bounded_is_refused_by_name(model, message):
 def test_wrong_boxes(box, error, message):
     with pytest.raises(error, match=message):
         chebact.certify_ranges(SQUARE, box)
+
+
+class Calls(nn.Module):
+    """A forward of its own between a linear layer and an activation."""
+
+    def __init__(self, between):
+        super().__init__()
+        self.linear, self.activation, self.between = nn.Linear(2, 2), ChebyshevLagrange(2), between
+
+    def forward(self, x):
+        return self.activation(self.between(self, self.linear(x)))
+
+
+class TwoInputs(Calls):
+    def forward(self, x, y):
+        return self.activation(self.linear(x) + y)
+
+
+def hooked(place):
+    model = nn.Sequential(nn.Linear(2, 2), ChebyshevLagrange(2))
+    (model if place is None else model[place]).register_forward_hook(lambda module, inputs, output: 100 * output)
+    return model
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (hooked(0), r"0 \(Linear\) with a forward hook"),
+        (hooked(1), r"1 \(ChebyshevLagrange\) with a forward hook"),
+        (hooked(None), "a model with a forward hook"),
+        (Calls(lambda self, x: nn.functional.dropout(x, 0.5)), "a dropout with training=True"),
+        (TwoInputs(None), r"model must take one input, got 2 \(x, y\)"),
+        (nn.Sequential(nn.MaxPool1d(2, return_indices=True), ChebyshevLagrange(2)), "return_indices=True"),
+    ],
+)
+def test_what_would_not_be_sound_is_refused(model, message):
+    with pytest.raises(ValueError, match=message):
+        chebact.certify_ranges(model, [(-1.0, 1.0)] * 2)
+
+
+def test_dropout_of_the_evaluation_mode_and_relu6_are_bounded():
+    free = Calls(lambda self, x: nn.functional.dropout(x, 0.5, training=self.training))
+    bounds = chebact.certify_ranges(free, [(-1.0, 1.0)] * 2)["activation"]
+    reach = free.linear.weight.detach().double().abs().sum(dim=1) + free.linear.bias.detach().double()
+    torch.testing.assert_close(bounds.high, reach, rtol=1e-4, atol=1e-4)
+    six = chebact.certify_ranges(nn.Sequential(nn.Flatten(), nn.ReLU6(), ChebyshevLagrange(1)), [(-1.0, 9.0)])
+    assert float(six["2"].high) == pytest.approx(6.0, rel=1e-4)
+
+
+def test_ends_of_a_box_are_those_of_the_type_of_the_model():
+    """A client clips to 0.1 in float32, which is above 0.1."""
+    bounds = chebact.certify_ranges(nn.Sequential(nn.Flatten(), ChebyshevLagrange(1)), [(-0.7, 0.1)])["1"]
+    assert float(bounds.high) >= float(torch.tensor(0.1)) > 0.1
+    assert float(bounds.low) <= float(torch.tensor(-0.7))
+
+
+def test_softplus_falls_where_its_line_begins():
+    model = nn.Sequential(nn.Flatten(), nn.Softplus(), ChebyshevLagrange(1)).double()
+    for low, high in ((19.9, 20 + 1e-10), (20.0, 20.1)):
+        bounds = chebact.certify_ranges(model, [(low, high)])["2"]
+        values = nn.functional.softplus(torch.tensor([20.0, 20 + 1e-10], dtype=torch.float64))
+        assert bounds.low <= values.min()
+        assert values.max() <= bounds.high
+
+
+def test_an_end_of_a_box_must_be_a_number():
+    with pytest.raises(TypeError, match="an end of box must be a number, got 'a'"):
+        chebact.certify_ranges(nn.Sequential(nn.Linear(2, 2), ChebyshevLagrange(2)), [("a", 1.0), (0.0, 1.0)])

@@ -154,3 +154,31 @@ def test_the_report_prints():
     assert lines[0].split() == ["activation", "degree", "channels", "interval", "by", "least", "largest", "headroom"]
     assert lines[1].split()[:5] == ["1", "3", "4", "[-1,", "1]"]
     assert "change by at most" in lines[-1]
+
+
+class Rounded(nn.Module):
+    def __init__(self, how):
+        super().__init__()
+        self.activation, self.how = ChebyshevLagrange(2), how
+
+    def forward(self, x):
+        return self.how(self.activation(x))
+
+
+@pytest.mark.parametrize(
+    ("how", "name"),
+    [
+        (lambda x: torch.div(x, 2, rounding_mode="floor"), "div"),
+        (lambda x: x.int().float(), "_to_copy"),
+    ],
+)
+def test_operations_that_round_are_named(how, name):
+    with pytest.raises(NotPolynomialError, match=rf"the model \(Rounded\): {name}"):
+        chebact.to_polynomial(Rounded(how), calibration=torch.zeros(3, 2))
+
+
+def test_messages_name_the_argument_and_the_fold():
+    with pytest.raises(ValueError, match="calibration must be an input that reaches"):
+        chebact.to_polynomial(ChebyshevLagrange(2), calibration=torch.zeros(0, 2))
+    with pytest.raises(TypeError, match=r"model must be a torch\.nn\.Module"):
+        chebact.to_polynomial(3, calibration=torch.zeros(0, 2))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -13,7 +14,7 @@ from chebact.interpolation import polynomial
 from chebact.networks import ResidualMLP
 from chebact.node_positions import nodes
 from chebact.ranges import PolynomialModel, input_ranges, to_polynomial
-from chebact.ranges.polynomial import without_tails
+from chebact.ranges.polynomial import compare_outputs, without_tails
 
 __all__ = ["check_learned", "polynomial_of"]
 
@@ -36,7 +37,8 @@ def polynomial_of(network: ResidualMLP, x: Tensor) -> PolynomialModel:
     """The network without tails, for x (row, features); no row leaves the intervals less the margin.
 
     A channel of the residual stream in which a row is outside is made smaller by a factor, and its activations are the
-    same polynomials of larger numbers: as a polynomial the network stays the same.
+    same polynomials of larger numbers: as a polynomial the network stays the same. `largest_change` of the report is
+    that of the whole step, from the network with its tails, on which rows may lie, to the polynomial.
     """
     rows = x.expand(network.first.replicas or 1, *x.shape)
     twin = without_tails(network)
@@ -44,7 +46,9 @@ def polynomial_of(network: ResidualMLP, x: Tensor) -> PolynomialModel:
     ranges = input_ranges(twin, rows)
     used = torch.stack([each.used for each in ranges.values()]).amax(dim=0)  # (replica, channel)
     shrink_(twin, torch.where(used > 1 - MARGIN, used / FULL, 1.0))
-    return to_polynomial(twin, calibration=rows, margin=MARGIN)
+    found = to_polynomial(twin, calibration=rows, margin=MARGIN)
+    change, size = compare_outputs(network, found.model, [rows])
+    return PolynomialModel(found.model, replace(found.report, largest_change=change, largest_output=size))
 
 
 @torch.no_grad()

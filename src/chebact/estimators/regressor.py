@@ -56,7 +56,8 @@ class CLRegressor(MultiOutputMixin, RegressorMixin, NetworkEstimator):  # type: 
     target)), `loss_curve_` (the mean training loss of each epoch), `n_iter_`, `degree_` and `weight_decay_` (those
     of the fit that was kept), `input_scaling_`, `target_scaling_`, `noise_`, `n_features_in_`, `feature_names_in_`.
     With `polynomial=True` also `box_` (2, column), the least and the largest number of each column of X, and
-    `polynomial_report_`, the report of `chebact.to_polynomial` on the training rows.
+    `polynomial_report_`, the report of `chebact.to_polynomial` on the training rows; its `largest_change` is the
+    largest difference between the trained networks with tails and the polynomials, in units of their outputs.
 
     >>> import numpy
     >>> X = numpy.random.default_rng(0).uniform(-1, 1, (200, 2))

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from chebact.private.parameters import Parameters
+from chebact.checks import check_integer
+from chebact.private.packing import power_above
+from chebact.private.parameters import MOST_BITS, Parameters
 
 __all__ = ["Agreement"]
 
@@ -36,8 +38,30 @@ class Agreement:
         return asdict(self)
 
     @classmethod
-    def from_numbers(cls, numbers: dict[str, Any]) -> Agreement:
-        """From plain values."""
-        given = numbers["parameters"]
-        parameters = Parameters(given["ring"], given["scale_bits"], tuple(given["modulus_bits"]))
-        return cls(numbers["inputs"], numbers["outputs"], numbers["width"], tuple(numbers["steps"]), parameters)
+    def from_numbers(cls, numbers: Any) -> Agreement:
+        """From plain values; a ValueError if they are none of an agreement, since they come from the other side."""
+        try:
+            return _checked(numbers)
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValueError(
+                f"numbers must be those of Agreement.numbers, got others ({type(error).__name__}: {error}); "
+                "ask the server for its agreement again"
+            ) from error
+
+
+def _checked(numbers: dict[str, Any]) -> Agreement:
+    given = numbers["parameters"]
+    bits = tuple(check_integer("modulus_bits", each, least=2, most=60) for each in given["modulus_bits"])
+    parameters = Parameters(
+        check_integer("ring", given["ring"], least=min(MOST_BITS), most=max(MOST_BITS)),
+        check_integer("scale_bits", given["scale_bits"], least=1, most=60),
+        bits,
+    )
+    if parameters.ring not in MOST_BITS or sum(bits) > MOST_BITS[parameters.ring]:
+        raise ValueError(f"moduli must be safe in a ring of {parameters.ring}, got {sum(bits)} bits")
+    width = check_integer("width", numbers["width"], least=1, most=parameters.slots)
+    if width != power_above(width):
+        raise ValueError(f"width must be a power of two, got {width}")
+    inputs, outputs = (check_integer(name, numbers[name], least=1, most=width) for name in ("inputs", "outputs"))
+    steps = tuple(check_integer("steps", each, least=1, most=width - 1) for each in numbers["steps"])
+    return Agreement(inputs, outputs, width, steps, parameters)

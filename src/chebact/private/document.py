@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy
 
-from chebact.checks import must_be
+from chebact.checks import check_integer, must_be
 from chebact.export.program import Curve, Program, Step
 from chebact.files import write_atomic
-from chebact.private.folding import Stage, fold_program
+from chebact.private.folding import Stage, check_stages, fold_program
 from chebact.private.forms import FORMS
 from chebact.private.planning import Plan
 from chebact.private.reading import read_polynomial
@@ -57,8 +57,11 @@ def load(path: Path | str) -> Plan:
         document = json.loads(Path(path).read_text(encoding="utf-8"))
         if document["format"] != FORMAT:
             raise ValueError(must_be("format", FORMAT, document["format"]))
-        return Plan(int(document["agreement"]["inputs"]), tuple(_stage(each) for each in document["stages"]))
-    except (ValueError, KeyError, TypeError) as error:
+        inputs = check_integer("inputs", document["agreement"]["inputs"], least=1)
+        stages = tuple(_stage(each) for each in document["stages"])
+        check_stages(inputs, stages)
+        return Plan(inputs, stages)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ValueError(
             f"path must be a file of chebact.private.export ({FORMAT}), got {path} ({type(error).__name__}: {error})"
         ) from error

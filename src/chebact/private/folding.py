@@ -7,6 +7,7 @@ multiplied into the layer after it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +15,7 @@ import numpy
 
 from chebact.export.program import Curve, Program, Step
 
-__all__ = ["LARGEST", "Stage", "fold_program", "powers_of"]
+__all__ = ["LARGEST", "Stage", "check_stages", "fold_program", "powers_of"]
 
 Array = Any
 LARGEST = 256.0
@@ -78,6 +79,25 @@ def fold_program(program: Program) -> tuple[Stage, ...]:
             vectors.append(after)
     stages.append(make_stage(vectors[-1], "none", 1, numpy.zeros((0, 0))))
     return tuple(stages)
+
+
+def check_stages(inputs: int, stages: Sequence[Stage]) -> None:
+    """A ValueError if the numbers of stages from a file do not belong together."""
+    if not stages or stages[-1].form != "none":
+        raise ValueError(f"the last stage must have the form none, for the outputs, got {len(stages)} stages without")
+    sizes = [inputs]
+    for number, stage in enumerate(stages, 1):
+        size = stage.bias.size
+        shapes = {k: each.shape for k, each in stage.weights.items()}
+        expected = {k: (size, sizes[k]) for k in shapes if 0 <= k < len(sizes)}
+        if stage.bias.shape != (size,) or not size or not shapes or shapes != expected:
+            raise ValueError(f"stage {number} must have weights for earlier vectors, of their sizes, got {shapes}")
+        rows = {"cubic": 1, "tree": stage.degree + 1}.get(stage.form, 0)
+        if rows and stage.numbers.shape != (rows, size):
+            raise ValueError(f"stage {number} must have numbers ({rows}, {size}), got {stage.numbers.shape}")
+        if not all(numpy.isfinite(each).all() for each in (stage.bias, stage.numbers, *stage.weights.values())):
+            raise ValueError(f"stage {number} must have finite numbers, got inf or nan")
+        sizes += [size, size]
 
 
 def make_stage(u: Affine, form: str, degree: int, numbers: Array) -> Stage:

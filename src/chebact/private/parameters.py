@@ -12,7 +12,7 @@ MOST_BITS = {1024: 27, 2048: 54, 4096: 109, 8192: 218, 16384: 438, 32768: 881}
 """The most bits of all moduli together by ring dimension: 128 bits of security against classical computers, with a
 ternary secret, by the Homomorphic Encryption Standard of 2018."""
 
-LEAST_SCALE, MOST_SCALE = 28, 40  # bits of a level: below, less than four decimals are right; above, there is no use
+LEAST_SCALE, MOST_SCALE = 32, 40  # bits of a level: below, outputs are not right to 1e-3; above, there is no use
 HEADROOM = 10  # bits of the first modulus before the point: outputs up to 2^9 in size
 
 
@@ -39,7 +39,7 @@ def suggest_parameters(levels: int, width: int = 1) -> Parameters:
     """The smallest ring with room for so many levels and for a row of `width` numbers, and the most bits in it.
 
     >>> suggest_parameters(5)
-    Parameters(ring=8192, scale_bits=28, modulus_bits=(38, 28, 28, 28, 28, 28, 38))
+    Parameters(ring=16384, scale_bits=40, modulus_bits=(50, 40, 40, 40, 40, 40, 50))
     """
     check_integer("levels", levels, least=0)
     for ring, most in MOST_BITS.items():

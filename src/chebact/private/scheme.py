@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy
 
+from chebact.checks import must_be
 from chebact.private.agreement import Agreement
 
 __all__ = ["Scheme", "import_seal", "join_bytes", "split_bytes"]
@@ -54,7 +55,11 @@ class Scheme:
         """All slots as a plaintext."""
         plain = self.seal.Plaintext()
         level = self.context.first_parms_id() if like is None else like.parms_id()
-        self.encoder.encode(slots.tolist(), level, scale, plain)
+        try:
+            self.encoder.encode(slots.tolist(), level, scale, plain)
+        except ValueError as error:
+            most = float(numpy.abs(slots).max())
+            raise ValueError(must_be("numbers", "small enough for the moduli", most, "scale or clip them")) from error
         return plain
 
     def last_modulus(self, ciphertext: Any) -> float:

@@ -56,9 +56,8 @@ class Client:
 
     def decrypt(self, reply: bytes) -> Array:
         """The outputs (row, output) of the rows of a reply."""
-        parts, numbers = split_bytes(reply)
-        found = numpy.concatenate([self._decrypt_part(part) for part in parts])
-        return found[: numbers["rows"]]
+        parts, rows = _split_rows(reply, self.agreement)
+        return numpy.concatenate([self._decrypt_part(part) for part in parts])[:rows]
 
     def _decrypt_part(self, part: bytes) -> Array:
         plain = self._scheme.seal.Plaintext()
@@ -76,15 +75,35 @@ class Server:
 
     def __init__(self, model: Plan | Path | str, keys: bytes | EncryptedArithmetic) -> None:
         self.plan = model if isinstance(model, Plan) else load(model)
-        made = keys if isinstance(keys, EncryptedArithmetic) else None
-        self.arithmetic = made or EncryptedArithmetic.from_keys(Scheme(self.plan.agreement), keys)  # type: ignore[arg-type]
+        agreement = self.plan.agreement
+        made = keys if isinstance(keys, EncryptedArithmetic) else EncryptedArithmetic.from_keys(Scheme(agreement), keys)
+        if made.scheme.agreement != agreement:
+            raise ValueError(
+                "keys must be those of the agreement of the model, got another; make a Client for this one"
+            )
+        if agreement.steps and made.rotation_keys is None:
+            raise ValueError("keys must include those for rotations, got those for products alone; send Client.keys")
+        self.arithmetic = made
 
     def evaluate(self, message: bytes) -> bytes:
         """The outputs of encrypted rows, encrypted."""
+        parts, rows = _split_rows(message, self.plan.agreement)
+        return join_bytes([self._evaluate_part(part) for part in parts], rows=rows)
+
+    def _evaluate_part(self, part: bytes) -> bytes:
         scheme = self.arithmetic.scheme
-        parts, numbers = split_bytes(message)
-        replies = []
-        for part in parts:
-            x = Encrypted(scheme.from_bytes("Ciphertext", part), 0)
-            replies.append(scheme.to_bytes(evaluate_stages(self.plan.stages, self.arithmetic, x)[-1].ciphertext))
-        return join_bytes(replies, **numbers)
+        ciphertext = scheme.from_bytes("Ciphertext", part)
+        if ciphertext.parms_id() != scheme.context.first_parms_id() or ciphertext.scale != scheme.scale:
+            raise ValueError("message must hold ciphertexts of Client.encrypt, got one of another level or scale")
+        outputs = evaluate_stages(self.plan.stages, self.arithmetic, Encrypted(ciphertext, 0))[-1]
+        return scheme.to_bytes(outputs.ciphertext)
+
+
+def _split_rows(content: bytes, agreement: Agreement) -> tuple[list[bytes], int]:
+    """The ciphertexts of a message and the number of its rows, which must belong together."""
+    parts, numbers = split_bytes(content)
+    rows, most = numbers.get("rows"), agreement.rows_per_ciphertext
+    if type(rows) is not int or rows < 1 or -(-rows // most) != len(parts):
+        what = f"a message with the number of its rows, {most} per ciphertext"
+        raise ValueError(must_be("content", what, (rows, len(parts)), "send it again"))
+    return parts, rows

@@ -80,6 +80,7 @@ def certify_ranges(model: nn.Module, box: Any) -> CertifiedRanges:
     if replicas is not None and low.dim() == 1:
         low, high = low.expand(replicas, -1), high.expand(replicas, -1)
     axis = int(replicas is not None)
+    low, high = _in_types_of(model, low, high)
     bounds = _Bounds(activations)
     symbols = Symbols(axis, _unit_roundoff(model))
     with evaluation_mode(model):
@@ -130,8 +131,25 @@ class _Bounds:
 
 def _unit_roundoff(model: nn.Module) -> float:
     """The unit roundoff of the least exact type among the parameters and buffers."""
-    types = {each.dtype for each in (*model.parameters(), *model.buffers()) if each.is_floating_point()}
-    return max(torch.finfo(each).eps / 2 for each in types)
+    return max(torch.finfo(each).eps / 2 for each in _types_of(model))
+
+
+def _types_of(model: nn.Module) -> set[torch.dtype]:
+    return {each.dtype for each in (*model.parameters(), *model.buffers()) if each.is_floating_point()}
+
+
+def _in_types_of(model: nn.Module, low: Tensor, high: Tensor) -> tuple[Tensor, Tensor]:
+    """The box with the ends that a client clips to who has them in a type of the model: 0.1 in float32 is above 0.1."""
+    for each in _types_of(model):
+        low, high = torch.minimum(low, low.to(each).double()), torch.maximum(high, high.to(each).double())
+    return low, high
+
+
+def _end(end: Any) -> float:
+    try:
+        return float(end)
+    except (TypeError, ValueError) as error:
+        raise TypeError(must_be("an end of box", "a number", end)) from error
 
 
 def read_box(box: Any) -> tuple[Tensor, Tensor]:
@@ -143,7 +161,7 @@ def read_box(box: Any) -> tuple[Tensor, Tensor]:
     if isinstance(box, tuple) and len(box) == 2 and all(isinstance(each, Tensor) for each in box):
         low, high = (each.detach().double().cpu() for each in box)
     elif isinstance(box, list) and box and all(isinstance(each, list | tuple) and len(each) == 2 for each in box):
-        low, high = torch.tensor([[float(end) for end in pair] for pair in box], dtype=torch.float64).T
+        low, high = torch.tensor([[_end(end) for end in pair] for pair in box], dtype=torch.float64).T
     else:
         raise TypeError(must_be("box", KINDS, box))
     if low.shape != high.shape or low.dim() == 0:
@@ -151,6 +169,6 @@ def read_box(box: Any) -> tuple[Tensor, Tensor]:
     wrong = ~((low <= high) & low.isfinite() & high.isfinite())
     if bool(wrong.any()):
         place = tuple(torch.nonzero(wrong)[0].tolist())
-        ends = (float(low[place]), float(high[place]))
-        raise ValueError(must_be(f"box at {place}", "two finite numbers, the lower first", ends))
+        pair = (float(low[place]), float(high[place]))
+        raise ValueError(must_be(f"box at {place}", "two finite numbers, the lower first", pair))
     return low, high

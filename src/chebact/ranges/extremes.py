@@ -111,10 +111,10 @@ class Recorder:
             new = new if axis is not None else new.unsqueeze(-1)
             kept[name] = join(kept[name], new) if name in kept else new
 
-    def ranges(self, data: Any) -> InputRanges:
-        """What was heard; `data` is named in the message if that is nothing."""
+    def ranges(self, data: Any, name: str = "data") -> InputRanges:
+        """What was heard; `data`, the argument `name`, is named in the message if that is nothing."""
         if not self._low:
-            raise ValueError(must_be("data", "an input that reaches a learned activation of the model", data))
+            raise ValueError(must_be(name, "an input that reaches a learned activation of the model", data))
         found = {
             name: ActivationRange(name, low, self._high[name], part.basis.interval, part.basis.degree)
             for name, part in self.activations.items()

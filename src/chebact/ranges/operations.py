@@ -121,10 +121,12 @@ class _Watcher:
         self.stack: list[nn.Module] = []
         self.found: dict[tuple[str, str], None] = {}
 
-    def hear(self, name: str, args: Any) -> None:
+    def hear(self, name: str, args: Any, options: Any) -> None:
+        """Note an operation with these arguments, if it is not polynomial."""
         known = name.removesuffix("_") if name not in POLYNOMIAL else name
         learned = any(isinstance(part, LearnedActivation) for part in self.stack)
-        if not learned and not self.is_polynomial(known, args):
+        rounds = options.get("rounding_mode") is not None or (known == "_to_copy" and _is_integer(options.get("dtype")))
+        if not learned and (rounds or not self.is_polynomial(known, args)):
             place = self.stack[-1] if self.stack else None
             module = "" if place is None else f"{self.names[id(place)] or 'the model'} ({type(place).__name__})"
             self.found.setdefault((module, name))
@@ -145,6 +147,10 @@ class _Watcher:
 
     def leave(self, module: nn.Module, args: Any, output: Any) -> None:
         self.stack.pop()
+
+
+def _is_integer(dtype: Any) -> bool:
+    return isinstance(dtype, torch.dtype) and not (dtype.is_floating_point or dtype.is_complex)
 
 
 def find_foreign_operations(model: nn.Module, example: Any) -> list[str]:

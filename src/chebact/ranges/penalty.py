@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from functools import partial
 from types import TracebackType
 from typing import Any
 
@@ -11,10 +10,12 @@ import torch
 from torch import Tensor, nn
 
 from chebact.checks import check_not_negative, check_number, must_be
-from chebact.learned import LearnedActivation, learned_activations
+from chebact.learned import learned_activations
 from chebact.ranges.excess import excess_penalty
+from chebact.ranges.listener import Call, Listener
+from chebact.ranges.penalized import total_penalty
 from chebact.recording import watching
-from chebact.torch_modes import in_backward, is_compiled
+from chebact.torch_modes import is_compiled
 
 __all__ = ["DEFAULT_MARGIN", "DEFAULT_WEIGHT", "RangePenalty", "check_margin", "range_penalty"]
 
@@ -66,31 +67,33 @@ class RangePenalty:
     def __init__(
         self, model: nn.Module, margin: float, *, weight: float = DEFAULT_WEIGHT, allow_unreached: bool = False
     ) -> None:
-        self.margin, self.weight = check_margin(margin), check_not_negative("weight", weight)
+        self._margin, self.weight = check_margin(margin), check_not_negative("weight", weight)
         self.activations = learned_activations(model)
         if not isinstance(allow_unreached, bool):
             raise TypeError(must_be("allow_unreached", "True or False", allow_unreached))
         self.allow_unreached = allow_unreached
-        self._model, self._depth, self._stack = model, 0, ExitStack()
-        self._reset()
+        self._parts, self._depth, self._stack = list(model.modules()), 0, ExitStack()
+        self.calls: list[Call] = []
+        self.without_gradients = False
+        self._listeners: dict[nn.Module, Any] = {
+            part: Listener(self, name, part) for name, part in self.activations.items()
+        }
 
-    def _reset(self) -> None:
-        self._calls: list[tuple[LearnedActivation, Tensor, int]] = []
-        self._known: list[Tensor] = []
-        self._reached: set[str] = set()
-        self._without_gradients = False
+    @property
+    def margin(self) -> float:
+        """The share of the half width at the ends of the interval that inputs are to leave free."""
+        return self._margin
 
     def __enter__(self) -> RangePenalty:
-        if torch.compiler.is_compiling() or any(is_compiled(part) for part in self._model.modules()):
+        if torch.compiler.is_compiling() or any(map(is_compiled, self._parts)):
             raise RuntimeError(
                 "the model of range_penalty must run in eager mode, got a compiled one, whose inputs cannot be heard; "
                 "train without torch.compile and compile the result"
             )
         self._depth += 1
         if self._depth == 1:
-            self._reset()
-            watchers: Any = {part: partial(self._hear, name) for name, part in self.activations.items()}
-            self._stack.enter_context(watching(watchers))
+            self.calls, self.without_gradients = [], False
+            self._stack.enter_context(watching(self._listeners))
         return self
 
     def __exit__(
@@ -100,18 +103,6 @@ class RangePenalty:
         if self._depth == 0:
             self._stack.close()
 
-    def _hear(self, name: str, x: Tensor) -> None:
-        if in_backward():  # a checkpoint computes again what has been heard
-            return
-        self._reached.add(name)
-        part = self.activations[name]
-        if x.requires_grad and torch.is_grad_enabled():
-            self._calls.append((part, x, x._version))
-            return
-        self._without_gradients |= not torch.is_grad_enabled()
-        with torch.no_grad():  # at once: a layer may write into x
-            self._known.append(self._penalty_of(part, x, None))
-
     def value(self, *, weights: Tensor | None = None) -> Tensor:
         """The weight times the penalty of all calls so far, (); differentiable.
 
@@ -119,39 +110,43 @@ class RangePenalty:
         by default all rows have the same.
         """
         self._check_heard()
-        for part, x, version in self._calls:
-            if x._version != version:
-                raise RuntimeError(
-                    f"the input of {self._name_of(part)} must stay as it is until value(), got one that was changed in "
-                    "place; do without inplace=True after it"
-                )
-            self._known.append(self._penalty_of(part, x, weights))
-        self._calls.clear()
-        total = self._known[0] if len(self._known) == 1 else torch.stack(self._known).sum()
-        self._known = [total]
+        for call in self.calls:
+            if call.x is not None:
+                self._settle(call, call.x, weights)
+        penalties = [call.penalty for call in self.calls if call.penalty is not None]
+        known = [call.known for call in self.calls if call.known is not None]
+        if len(known) == len(penalties):
+            dtype = max((each.dtype for each in penalties), key=lambda kind: kind.itemsize)
+            return total_penalty(self.weight, sum(known), dtype, *penalties)  # type: ignore[no-any-return]
+        total = penalties[0] if len(penalties) == 1 else torch.stack(penalties).sum()
         return total if self.weight == 1.0 else self.weight * total
 
-    def _penalty_of(self, part: LearnedActivation, x: Tensor, weights: Tensor | None) -> Tensor:
-        axis, replicated = part.channel_axis(x), part.replicas is not None
-        return excess_penalty(x, part.basis.interval, self.margin, axis, replicated, weights)
-
-    def _name_of(self, part: LearnedActivation) -> str:
-        return next(name for name, each in self.activations.items() if each is part)
+    def _settle(self, call: Call, x: Tensor, weights: Tensor | None) -> None:
+        """Compute the penalty of a call, if that is not done, and forget its input."""
+        if x._version != call.version:
+            raise RuntimeError(
+                f"the input of {call.listener.name} must stay as it is until value(), got one that was changed "
+                "in place; do without inplace=True after it"
+            )
+        if call.penalty is None or weights is not None:
+            call.penalty, call.known = excess_penalty(x, *call.listener.definition(x), weights), None
+        call.x = None
 
     def _check_heard(self) -> None:
-        missing = [name for name in self.activations if name not in self._reached]
+        reached = {call.listener.name for call in self.calls}
+        missing = [name for name in self.activations if name not in reached]
         how = (
             "run the model itself inside `with penalty:`, not a copy of it, and neither compiled nor inside a "
             "transform of torch.func"
         )
-        if not self._reached:
+        if not reached:
             raise RuntimeError(f"the penalty must have heard a call of the model, got none; {how}")
         if missing and not self.allow_unreached:
             raise RuntimeError(
                 f"the penalty must have heard every learned activation, got no call of {', '.join(missing)}; {how}, or "
                 "set allow_unreached=True if the model has parts that it does not always use"
             )
-        if self._without_gradients and torch.is_grad_enabled():
+        if self.without_gradients and torch.is_grad_enabled():
             raise RuntimeError(
                 "the calls of the model must be made with gradients enabled, got calls without; leave "
                 "torch.no_grad() or call value() inside it too, and use checkpoint(..., use_reentrant=False)"

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from chebact.activations import ChebyshevLagrange
+from chebact.checks import check_module
 from chebact.export.folding import FoldedActivation
 from chebact.functional import make_basis
 from chebact.learned import learned_activations
@@ -73,9 +74,7 @@ class PolynomialReport:
         return [ranges for ranges in (self.calibrated, self.certified) if ranges is not None]
 
     def __str__(self) -> str:
-        rows: list[tuple[str, ...]] = [
-            ("activation", "degree", "channels", "interval", "by", "least", "largest", "headroom")
-        ]
+        rows: list[tuple[str, ...]] = [HEADS]
         for source, ranges in (("data", self.calibrated), ("box", self.certified)):
             rows += [_cells(each, source) for each in (ranges or {}).values()]
         change = f"the outputs, of up to {self.largest_output:.4g}, change by at most {self.largest_change:.2g}"
@@ -128,25 +127,25 @@ def to_polynomial(
     activation  channels  interval  least  largest   used  outside
     1                  2   [-1, 1]   -0.8      0.5  80.0%   0 of 2
     """
+    _check_parts(model)
     activations, margin = learned_activations(model), check_margin(margin)
     if calibration is None and box is None:
         raise ValueError(
             "calibration or box must be given, got neither; pass data that the model will see, or the box of all inputs"
         )
-    _check_parts(model)
     polynomial = without_tails(model)
     calibrated, changes = None, [0.0, 0.0]
     if calibration is not None:
         recorder = Recorder(activations)
         batches = input_batches("calibration", calibration, inputs)
-        changes = _compare(model, polynomial, batches, recorder)
-        calibrated = recorder.ranges(calibration)
+        changes = compare_outputs(model, polynomial, batches, recorder)
+        calibrated = recorder.ranges(calibration, "calibration")
         check_inside(calibrated, margin, "the calibration data")
     certified = None
     if box is not None:
         certified = certify_ranges(model, box)
         check_inside(certified, margin, "the box")
-        more = _compare(model, polynomial, [_points_of(model, box)], None)
+        more = compare_outputs(model, polynomial, [_points_of(model, box)])
         changes = [max(pair) for pair in zip(changes, more, strict=True)]
     return PolynomialModel(polynomial, PolynomialReport(margin, calibrated, certified, changes[0], changes[1]))
 
@@ -163,6 +162,7 @@ def _points_of(model: nn.Module, box: Any) -> Tensor:
 
 
 def _check_parts(model: nn.Module) -> None:
+    check_module("model", model)
     folded = [name for name, part in model.named_modules() if isinstance(part, FoldedActivation)]
     if folded:
         raise NotPolynomialError(f"model must not be folded, got {', '.join(folded)}; fold the result of to_polynomial")
@@ -178,9 +178,11 @@ def _check_operations(model: nn.Module, example: Any) -> None:
         )
 
 
-def _compare(model: nn.Module, polynomial: nn.Module, batches: Iterable[Any], recorder: Recorder | None) -> list[float]:
-    """The largest difference of any output, and the largest output."""
-    change, size = 0.0, 0.0
+def compare_outputs(
+    model: nn.Module, polynomial: nn.Module, batches: Iterable[Any], recorder: Recorder | None = None
+) -> list[float]:
+    """The largest difference of any output, and the largest output; NaN if one is NaN."""
+    found = torch.zeros(2, dtype=torch.float64)
     for number, batch in enumerate(batches):
         if number == 0:
             _check_operations(model, batch)
@@ -188,9 +190,9 @@ def _compare(model: nn.Module, polynomial: nn.Module, batches: Iterable[Any], re
             before = run_once(model, batch)
         for old, new in zip(_tensors(before), _tensors(run_once(polynomial, batch)), strict=True):
             if old.numel():
-                change = max(change, float((new - old).abs().max()))
-                size = max(size, float(old.abs().max()))
-    return [change, size]
+                largest = torch.stack([(new - old).abs().max(), old.abs().max()])
+                found = torch.maximum(found, largest.to(found))  # keeps NaN
+    return found.tolist()
 
 
 def _tensors(output: Any) -> list[Tensor]:

@@ -11,10 +11,12 @@ from chebact.lab import LabError
 from chebact.lab.cli import run_command
 from chebact.lab.private import run
 from chebact.lab.private.data import DATASETS, Table, splits_of
-from chebact.lab.private.models import FIT, MODELS
+from chebact.lab.private.models import MODELS
 from chebact.lab.private.rows import Row
+from chebact.lab.private.settings import SETTINGS
 from chebact.lab.private.sheets import TITLES, mean_sheet
 from chebact.lab.private.spec import DEGREES, PrivateRequest
+from chebact.lab.private.training import inner_splits
 from chebact.lab.store import read_record
 
 
@@ -23,13 +25,38 @@ def test_the_tables_of_models_name_the_same_ones():
 
 
 def test_fixed_polynomials_are_what_they_are_called():
-    x = numpy.linspace(-FIT, FIT, 9)
-    square = MODELS["square"].make(1, 2, None).double()
+    reach = 4.0
+    x = numpy.linspace(-reach, reach, 9)
+    square = MODELS["square"].make(1, 2, reach, None).double()
     assert square(torch.tensor(x)[:, None]).numpy()[:, 0] == pytest.approx(x**2)
-    silu = MODELS["silu-fit"].make(1, 5, None).double()
-    assert silu(torch.tensor([[FIT]])).item() == pytest.approx(FIT / (1 + math.exp(-FIT)))
-    fit = MODELS["relu-fit"].make(1, 2, None).double()  # the continuous least-squares fit: FIT (3/32 + t/2 + 15/32 t^2)
-    assert fit(torch.zeros(1, 1, dtype=torch.float64)).item() == pytest.approx(FIT * 3 / 32, abs=1e-3)
+    silu = MODELS["silu-fit"].make(1, 5, reach, None).double()
+    assert silu(torch.tensor([[reach]])).item() == pytest.approx(reach / (1 + math.exp(-reach)))
+    fit = (
+        MODELS["relu-fit"].make(1, 2, reach, None).double()
+    )  # the continuous least-squares fit: reach (3/32 + t/2 + 15/32 t^2)
+    assert fit(torch.zeros(1, 1, dtype=torch.float64)).item() == pytest.approx(reach * 3 / 32, abs=1e-3)
+
+
+@pytest.mark.parametrize("reach", [2.0, 4.0])
+@pytest.mark.parametrize("degree", [2, 3, 5])
+def test_learned_polynomials_start_as_the_fixed_fit_of_degree_2(degree, reach):
+    x = torch.linspace(-4, 4, 9, dtype=torch.float64)[:, None]
+    fixed = MODELS["silu-fit"].make(1, 2, reach, None).double()(x)
+    start = MODELS["cl"].make(1, degree, reach, None)(x.float()).detach()
+    assert start.double().numpy() == pytest.approx(fixed.numpy(), abs=1e-5)
+
+
+def test_every_model_chooses_from_as_many_settings_on_rows_that_it_trains_with():
+    assert {len(each) for each in SETTINGS.values()} == {6}
+    assert list(SETTINGS) == list(MODELS)
+    groups = numpy.repeat(numpy.arange(40), 3)
+    table = Table(numpy.zeros((120, 1)), groups % 2, groups)
+    splits = splits_of(table, 2, 0)
+    inner = inner_splits(table, splits, 3)
+    assert len(inner) == 6
+    for number, (fit, check) in enumerate(inner):
+        assert set(fit) | set(check) == set(splits[number // 3][0])
+        assert not set(groups[fit]) & set(groups[check])
 
 
 def test_people_stay_on_one_side_and_splits_differ():

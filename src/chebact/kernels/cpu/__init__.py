@@ -73,7 +73,7 @@ class Plan:
     """All of a call that does not change from call to call: the cut into tasks, constants and machine code."""
 
     def __init__(self, basis: Basis, sizes: Sizes, dtype: torch.dtype) -> None:
-        blocks = _blocks(sizes)
+        blocks = cut_into_tasks(sizes)
         self._basis, self._by_powers, self._tasks = basis, basis.by_powers, blocks[-1]
         self._form = form_of(basis, dtype)
         work = sizes[0] * sizes[1] * sizes[2] * sizes[3] * (1 if self._form != "nodes" else basis.degree)
@@ -169,7 +169,7 @@ plan = lru_cache(maxsize=4096)(Plan)
 
 
 @lru_cache(maxsize=1024)
-def _blocks(sizes: Sizes) -> tuple[int, int, int, int, int, int, int]:
+def cut_into_tasks(sizes: Sizes) -> tuple[int, int, int, int, int, int, int]:
     """Block lengths of outer, channel and inner, how many blocks of each there are, and the number of tasks."""
     replicas, outer, channels, inner = sizes
     inner_block = inner if inner <= 2 * TASK else TASK

@@ -38,11 +38,11 @@ def draw_accuracy(axes: Axes, rows: Sequence[Row], data: str) -> str:
     lines = [row for row in own if row.model != "relu"]
     words = []
     for place, row in enumerate(lines):
-        if row.accuracy is None:
+        if row.used_accuracy is None:
             axes.text(0.02, place, "all lost", transform=axes.get_yaxis_transform(), va="center", color=LIGHT["muted"])
             continue
         draw_line(axes, place, row)
-        words.append(f"{TITLES[row.model]}, degree {row.degree}: {row.accuracy:.1f} %")
+        words.append(f"{TITLES[row.model]}, degree {row.degree}: {row.used_accuracy:.1f} %")
     for row in own:
         if row.model == "relu" and row.accuracy is not None:
             axes.axvline(row.accuracy, ls="--", lw=1, color=LIGHT["ink"])
@@ -66,7 +66,7 @@ def draw_line(axes: Axes, place: int, row: Row) -> None:
         axes.plot(after, place, "o", ms=6, color=LIGHT["other"])
         return
     colour = LIGHT["learned" if row.model == "cl" else "muted"]
-    if row.deviation is not None:
-        spread = row.deviation / row.splits**0.5
-        axes.plot([row.accuracy - spread, row.accuracy + spread], [place, place], "-", lw=1, color=colour)
-    axes.plot(row.accuracy, place, "o", ms=6, color=colour)
+    assert row.used_accuracy is not None
+    ends = [row.used_accuracy - row.used_error, row.used_accuracy + row.used_error]
+    axes.plot(ends, [place, place], "-", lw=1, color=colour)
+    axes.plot(row.used_accuracy, place, "o", ms=6, color=colour)

@@ -16,31 +16,38 @@ from chebact.networks.linear import ReplicaLinear
 
 __all__ = ["MODELS", "Model", "build", "take_replica"]
 
-FIT = 4.0
-"""Fixed polynomials are fitted on the interval from -FIT to FIT."""
+INTERVAL = (-4.0, 4.0)
+"""Where learned polynomials have their nodes."""
 PENALTY, MARGIN = 10.0, 0.2
 
 
 @dataclass(frozen=True)
 class Model:
-    """A row. `make` gives an activation from channels, degree and replicas. `penalty` is the weight of the range
-    penalty; `served` says whether the result is a polynomial that is evaluated on ciphertexts.
+    """A row. `make` gives an activation from channels, degree, reach and replicas. `learned` says whether its heights
+    are learned; `penalty` is the weight of the range penalty; `served` says whether the result is a polynomial that is
+    evaluated on ciphertexts.
     """
 
     name: str
-    make: Callable[[int, int, int | None], nn.Module]
+    make: Callable[[int, int, float, int | None], nn.Module]
+    learned: bool = False
     penalty: float = 0.0
     served: bool = False
 
 
-def learned(channels: int, degree: int, replicas: int | None) -> nn.Module:
-    """CL-extrapolate that starts as GELU."""
-    return ChebyshevLagrange(channels, degree=degree, init="gelu", channel_dim=-1, replicas=replicas)
+def learned(channels: int, degree: int, reach: float, replicas: int | None) -> nn.Module:
+    """CL-extrapolate that starts as the fixed fit of SiLU of degree 2 from -reach to reach, at every degree."""
+    made = ChebyshevLagrange(channels, degree=degree, interval=INTERVAL, channel_dim=-1, replicas=replicas)
+    ends = numpy.array([-reach, 0.0, reach])
+    start = numpy.polynomial.Polynomial.fit(ends, silu_fit(ends, 2), 2)
+    return made.fit_(lambda nodes: torch.as_tensor(start(nodes.double().numpy())))
 
 
-def fixed(function: Callable[[Any, int], Any], channels: int, degree: int, replicas: int | None) -> nn.Module:
+def fixed(
+    function: Callable[[Any, int], Any], channels: int, degree: int, reach: float, replicas: int | None
+) -> nn.Module:
     """A polynomial that is not learned; `function` gives its values at the nodes."""
-    interval = (-FIT, FIT)
+    interval = (-reach, reach)
     made = ChebyshevLagrange(
         channels, degree=degree, tails="none", interval=interval, channel_dim=-1, replicas=replicas
     )
@@ -55,8 +62,8 @@ def square(nodes: Any, degree: int) -> Any:
 
 
 def relu_fit(nodes: Any, degree: int) -> Any:
-    """The polynomial nearest to ReLU by least squares on a fine grid of the interval."""
-    x = numpy.linspace(-FIT, FIT, 4001)
+    """The polynomial nearest to ReLU by least squares on a fine grid of the interval, whose ends are nodes."""
+    x = numpy.linspace(nodes.min(), nodes.max(), 4001)
     return numpy.polynomial.Chebyshev.fit(x, numpy.maximum(x, 0), degree)(nodes)
 
 
@@ -68,12 +75,12 @@ def silu_fit(nodes: Any, degree: int) -> Any:
 MODELS: dict[str, Model] = {
     row.name: row
     for row in (
-        Model("relu", lambda channels, degree, replicas: nn.ReLU()),
-        Model("cl-tails", learned),
+        Model("relu", lambda channels, degree, reach, replicas: nn.ReLU()),
+        Model("cl-tails", learned, learned=True),
         Model("square", partial(fixed, square), served=True),
         Model("relu-fit", partial(fixed, relu_fit), served=True),
         Model("silu-fit", partial(fixed, silu_fit), served=True),
-        Model("cl", learned, penalty=PENALTY, served=True),
+        Model("cl", learned, learned=True, penalty=PENALTY, served=True),
     )
 }
 """The table by name."""
@@ -83,6 +90,7 @@ def build(
     model: Model,
     degree: int,
     sizes: tuple[int, int, int],
+    reach: float,
     replicas: int | None = None,
     generator: Sequence[torch.Generator] | None = None,
 ) -> nn.Sequential:
@@ -93,7 +101,7 @@ def build(
         return ReplicaLinear(columns, rows, replicas=replicas, generator=generator)
 
     def hidden(columns: int) -> tuple[nn.Module, nn.Module]:
-        return linear(columns, width), model.make(width, degree, replicas)
+        return linear(columns, width), model.make(width, degree, reach, replicas)
 
     return nn.Sequential(*hidden(features), *hidden(width), linear(width, classes))
 

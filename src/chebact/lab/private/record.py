@@ -21,7 +21,8 @@ class SplitResult:
     """One training. `accuracy` is that of the network that is trained, on the test rows, None where it was lost to
     numbers that are not finite; `cut_accuracy` that of learned activations without their tails, `headroom` what is
     left of the interval on the training rows (negative outside), `channels_outside` the share of channels that leave
-    it on test rows. The rest is on ciphertexts: accuracy, rows with the decision of the clear, difference of outputs.
+    it on test rows. On ciphertexts: accuracy, rows with the decision of the clear, difference of outputs.
+    `setting` is the one that was chosen on inner splits of the training rows.
     """
 
     test_rows: int
@@ -33,6 +34,7 @@ class SplitResult:
     encrypted_accuracy: Share | None = added(None)
     same_decisions: int | None = added(None)
     largest_error: float | None = added(None)
+    setting: str | None = added(None)
 
 
 @dataclass(frozen=True)

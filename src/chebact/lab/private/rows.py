@@ -15,7 +15,8 @@ __all__ = ["Row", "rows_of"]
 @dataclass(frozen=True)
 class Row:
     """Means over the splits that were not lost; accuracies and shares are in percent. `accuracy` is that of the network
-    as it is served: of the model `cl` without its tails, of all others as they were trained.
+    in the clear: of the model `cl` without its tails, of all others as they were trained. `scores` are the accuracies
+    of these splits where the network is used: on ciphertexts if it is served.
     """
 
     data: str
@@ -37,11 +38,22 @@ class Row:
     rows_per_ciphertext: int | None
     row_seconds: float | None
     batch_row_seconds: float | None
+    scores: tuple[float, ...] = ()
+
+    @property
+    def used_accuracy(self) -> float | None:
+        """On ciphertexts if the network is served, otherwise in the clear."""
+        return self.accuracy if self.encrypted_accuracy is None else self.encrypted_accuracy
+
+    @property
+    def used_error(self) -> float:
+        """The standard error of `used_accuracy`, zero for one split."""
+        return stdev(self.scores) / len(self.scores) ** 0.5 if len(self.scores) > 1 else 0.0
 
     @property
     def values(self) -> dict[str, Any]:
         """As plain values, for files."""
-        return dict(vars(self))
+        return {name: value for name, value in vars(self).items() if name != "scores"}
 
     def describe(self) -> str:
         """The accuracy in the clear and encrypted, in words."""
@@ -82,6 +94,7 @@ def row_of(record: PrivateRecord) -> Row:
         rows_per_ciphertext=served.rows_per_ciphertext if served else None,
         row_seconds=served.row_seconds if served else None,
         batch_row_seconds=batch,
+        scores=tuple(scores if served is None else [100 * (split.encrypted_accuracy or 0.0) for split in kept]),
     )
 
 

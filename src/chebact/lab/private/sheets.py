@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from statistics import fmean
 
 from chebact.lab.page.sheet import Cell, Head, Sheet, as_markdown, plus_minus
+from chebact.lab.private.paired import paired_sheet
 from chebact.lab.private.rows import Row
 
 __all__ = ["NAMES", "TITLES", "blocks", "data_sheet", "mean_sheet", "ordered", "served", "sheets_of"]
@@ -40,11 +41,12 @@ def ordered(rows: Sequence[Row]) -> list[Row]:
 
 
 def sheets_of(rows: Sequence[Row]) -> list[Sheet]:
-    """The means, then a sheet per data set."""
+    """The means, the differences on the same splits, then a sheet per data set."""
     found = [data for data in NAMES if any(row.data == data for row in rows)]
     found += sorted({row.data for row in rows} - set(found))
     sheets = [data_sheet([row for row in rows if row.data == data], data) for data in found]
-    return [mean_sheet(rows, found), *sheets] if rows else []
+    compared = paired_sheet(rows, found, TITLES, NAMES)
+    return [mean_sheet(rows, found), *([compared] if compared.rows else []), *sheets] if rows else []
 
 
 def name_cells(row: Row) -> tuple[Cell, Cell]:
@@ -89,7 +91,7 @@ def cost_cells(row: Row) -> tuple[Cell, ...]:
 
 
 def mean_sheet(rows: Sequence[Row], datasets: Sequence[str]) -> Sheet:
-    """The accuracy as it is served, by data set and in the mean; the best polynomial of each column is marked."""
+    """The accuracy by data set and in the mean, on ciphertexts if a model is served; the best of these is marked."""
     kinds = list(dict.fromkeys((row.model, row.degree) for row in ordered(rows)))
     table = {kind: accuracies(rows, kind, datasets) for kind in kinds}
     polynomial = [numbers for (model, _), numbers in table.items() if "clear only" not in TITLES[model]]
@@ -106,13 +108,13 @@ def mean_sheet(rows: Sequence[Row], datasets: Sequence[str]) -> Sheet:
         body.append((*name_cells(own[0]), *cells, Cell(f"{lost} of {splits}", lost)))
     heads = ("degree", *(NAMES.get(each, each) for each in datasets), "mean", "lost")
     columns = (Head("activation"), *(Head(head, right=True) for head in heads))
-    caption = "Test accuracy in percent, of polynomials as they are served; the best polynomial is marked"
+    caption = "Test accuracy in percent, of polynomials on ciphertexts; the best polynomial is marked"
     return Sheet("private-mean", caption, columns, tuple(body))
 
 
 def accuracies(rows: Sequence[Row], kind: tuple[str, int], datasets: Sequence[str]) -> list[float | None]:
     """One per data set, then their mean, None where one is missing."""
-    known = {row.data: row.accuracy for row in rows if (row.model, row.degree) == kind}
+    known = {row.data: row.used_accuracy for row in rows if (row.model, row.degree) == kind}
     numbers = [known.get(data) for data in datasets]
     there = [each for each in numbers if each is not None]
     return [*numbers, fmean(there) if len(there) == len(numbers) else None]

@@ -28,7 +28,9 @@ DEGREES: dict[str, tuple[int, ...]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class PrivateSpec:
-    """The spec of one record. All models have the same splits and the same initial weights."""
+    """The spec of one record. All models have the same splits and the same initial weights; a split chooses its setting
+    on `inner` splits of its training rows.
+    """
 
     data: str
     model: str
@@ -36,10 +38,11 @@ class PrivateSpec:
     splits: int = 10
     epochs: int = 40
     width: int = 32
+    inner: int = 3
 
     def __post_init__(self) -> None:
         check_choice("model", self.model, DEGREES)
-        for what in ("splits", "epochs", "width"):
+        for what in ("splits", "epochs", "width", "inner"):
             check_count(what, getattr(self, what))
 
     @property

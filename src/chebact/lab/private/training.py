@@ -1,4 +1,7 @@
-"""The training: all splits as replicas of one network, with the range penalty where a model has one."""
+"""The training: every split chooses a setting on inner splits of its training rows, then trains with it.
+
+Splits are replicas of one network, so all inner splits of all splits are trained at once.
+"""
 
 from __future__ import annotations
 
@@ -8,71 +11,96 @@ from typing import Any
 
 import numpy
 import torch
-from torch import Tensor, nn
+from torch import nn
 
-from chebact.lab.private.data import Split, Table, standardised
-from chebact.lab.private.models import MARGIN, MODELS, build
+from chebact.lab.private.data import Split, Table, splits_of, standardised
+from chebact.lab.private.evaluation import decide, outputs_of
+from chebact.lab.private.models import MARGIN, MODELS, build, take_replica
+from chebact.lab.private.settings import SETTINGS, Setting
 from chebact.lab.private.spec import PrivateSpec
 from chebact.lab.spec import stream
-from chebact.ranges import RangePenalty, range_penalty
-from chebact.training import cross_entropy
+from chebact.ranges.polynomial import without_tails
+from chebact.training import AdamW, cross_entropy, train_replicas_
 
 __all__ = ["Trained", "train_splits"]
 
 Array = Any
-BATCH, RATE, DECAY = 32, 0.003, 1.0  # the best of four pairs for ReLU and for CL alike, on other splits
+BATCH = 32
 
 
 @dataclass(frozen=True)
 class Trained:
-    """The network with one replica per split, the features of both parts of every split, and which losses were not
-    finite.
+    """The network of a split in float64, the features of its training and test rows, whether its loss was not finite,
+    and the setting that was chosen.
     """
 
     network: nn.Sequential
-    parts: list[tuple[Array, Array]]
-    lost: Tensor
+    parts: tuple[Array, Array]
+    lost: bool
+    setting: Setting
 
 
-def train_splits(spec: PrivateSpec, table: Table, splits: Sequence[Split]) -> Trained:
-    """Train one network per split, all at once."""
+def train_splits(spec: PrivateSpec, table: Table, splits: Sequence[Split]) -> list[Trained]:
+    """One network per split, each with the setting that is best on `spec.inner` inner splits of its training rows."""
+    settings, inner = SETTINGS[spec.model], inner_splits(table, splits, spec.inner)
+    scores = [inner_scores(train_(spec, table, inner, each, "inner"), table, inner, spec) for each in settings]
+    chosen = numpy.array(scores).argmax(axis=0)
+    trained = {k: train_(spec, table, splits, settings[k], "outer") for k in set(chosen.tolist())}
+    return [trained[k][number] for number, k in enumerate(chosen.tolist())]
+
+
+def inner_splits(table: Table, splits: Sequence[Split], count: int) -> list[Split]:
+    """`count` splits of the training rows of every split, as rows of the table: (split, inner split) in one list."""
+    found = []
+    for number, (train, _) in enumerate(splits):
+        part = Table(table.x[train], table.y[train], None if table.groups is None else table.groups[train])
+        found += [(train[fit], train[check]) for fit, check in splits_of(part, count, 1 + number)]
+    return found
+
+
+def inner_scores(trained: Sequence[Trained], table: Table, inner: Sequence[Split], spec: PrivateSpec) -> Array:
+    """The mean accuracy (split,) on the rows that were left out; a lost network has none right."""
+    scores = [
+        score(each, table.y[check], MODELS[spec.model].penalty > 0)
+        for each, (_, check) in zip(trained, inner, strict=True)
+    ]
+    return numpy.array(scores).reshape(-1, spec.inner).mean(axis=1)
+
+
+def score(trained: Trained, y: Array, cut: bool) -> float:
+    """The accuracy as it would be served."""
+    network = without_tails(trained.network) if cut and not trained.lost else trained.network
+    return 0.0 if trained.lost else decide(outputs_of(network, trained.parts[1]), y) or 0.0
+
+
+def train_(spec: PrivateSpec, table: Table, splits: Sequence[Split], setting: Setting, what: str) -> list[Trained]:
+    """Train one network per split with the same setting, all at once."""
     parts = [standardised(table, split) for split in splits]
     rows = min(len(train) for train, _ in parts)
     x = torch.tensor(numpy.stack([train[:rows] for train, _ in parts]), dtype=torch.float32)
     y = torch.tensor(numpy.stack([table.y[train][:rows] for train, _ in splits]))[..., None]
-    count = len(splits)
-    drawn = [stream("private", spec.data, "init", each) for each in range(count)]
-    sizes = (x.shape[2], spec.width, int(table.y.max()) + 1)
-    network = build(MODELS[spec.model], spec.degree, sizes, count, drawn)
-    orders = [stream("private", spec.data, "order", each) for each in range(count)]
-    return Trained(network, parts, fit_(network, x, y, orders, spec))
+    model, sizes = MODELS[spec.model], (x.shape[2], spec.width, int(table.y.max()) + 1)
 
+    def streams(use: str) -> list[torch.Generator]:
+        return [stream("private", spec.data, what, use, each) for each in range(len(splits))]
 
-def fit_(network: nn.Module, x: Tensor, y: Tensor, orders: Sequence[torch.Generator], spec: PrivateSpec) -> Tensor:
-    """Train in place; which replicas had a loss that was not finite, (replica,)."""
-    learned = [each for each in network.parameters() if each.requires_grad]
-    optimizer = torch.optim.AdamW(learned, lr=RATE, weight_decay=DECAY)
-    steps = spec.epochs * -(-x.shape[1] // BATCH)
-    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps)
-    weight = MODELS[spec.model].penalty
-    penalty = range_penalty(network, MARGIN, weight=weight) if weight else None
-    replica, lost = torch.arange(len(x))[:, None], torch.zeros(len(x), dtype=torch.bool)
-    for _ in range(spec.epochs):
-        order = torch.stack([torch.randperm(x.shape[1], generator=each) for each in orders])
-        for rows in torch.split(order, BATCH, dim=1):
-            optimizer.zero_grad()
-            losses, outside = losses_of(network, x[replica, rows], y[replica, rows], penalty)
-            torch.autograd.backward(losses.sum() + outside)
-            optimizer.step()
-            schedule.step()
-            lost |= ~losses.detach().isfinite()
-    return lost
-
-
-def losses_of(network: nn.Module, x: Tensor, y: Tensor, penalty: RangePenalty | None) -> tuple[Tensor, Tensor]:
-    """The cross entropy of each replica, (replica,), and the penalty of all."""
-    if penalty is None:
-        return cross_entropy(network(x), y).mean(dim=1), torch.zeros(())
-    with penalty:
-        losses = cross_entropy(network(x), y).mean(dim=1)
-    return losses, penalty.value()
+    network = build(model, spec.degree, sizes, setting.reach, len(splits), streams("init"))
+    decay = 0.0 if model.learned else None  # decay of heights would pull the polynomials to zero
+    run = train_replicas_(
+        network,
+        x,
+        y,
+        order=streams("order"),
+        epochs=spec.epochs,
+        batch_size=BATCH,
+        loss=cross_entropy,
+        optimizer=AdamW(lr=setting.rate, weight_decay=setting.decay, heights_weight_decay=decay),
+        schedule_by="step",
+        range_penalty=model.penalty,
+        range_margin=MARGIN,
+    )
+    alone = [
+        take_replica(network, build(model, spec.degree, sizes, setting.reach), each) for each in range(len(splits))
+    ]
+    lost = run.failed.tolist()
+    return [Trained(*each, setting) for each in zip(alone, parts, lost, strict=True)]

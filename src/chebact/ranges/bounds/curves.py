@@ -26,10 +26,15 @@ Bounds = tuple[Any, Any]
 
 @dataclass(frozen=True)
 class Curves:
-    """Chebyshev coefficients (row, degree + 1), and the slopes (row, 2) of the left and the right line, or None."""
+    """Chebyshev coefficients (row, degree + 1), and the slopes (row, 2) of the left and the right line, or None.
+
+    `heights` (row, 2) are those at which the lines start, by default those of the polynomial: the derivative of an
+    activation with regression tails jumps there. `at` and `less_line` are for curves without jumps.
+    """
 
     coefficients: Any
     lines: Any
+    heights: Any = None
 
     def less_line(self, slopes: Any) -> Curves:
         """The curves less the lines slopes * t."""
@@ -64,11 +69,15 @@ def bound_curves(curves: Curves, low: Any, high: Any) -> Bounds:
     for side, end in ((0, -1.0), (1, 1.0)):
         near, far = (numpy.minimum(high, end), low) if side == 0 else (numpy.maximum(low, end), high)
         on_line = rows[(far - end) * end > 0]
-        height = _evaluate(curves.coefficients[on_line], numpy.full((len(on_line), 1), end))[:, 0]
+        if curves.heights is None:
+            height = _evaluate(curves.coefficients[on_line], numpy.full((len(on_line), 1), end))[:, 0]
+        else:
+            height = curves.heights[on_line, side]
         slope, sizes = curves.lines[on_line, side], numpy.abs(curves.coefficients[on_line]).sum(axis=1)
         for t in (near[on_line], far[on_line]):
             value = height + slope * (t - end)
-            slack = 64 * UNIT * (sizes * curves.coefficients.shape[1] + numpy.abs(slope) * (numpy.abs(t) + 1))
+            slack = sizes * curves.coefficients.shape[1] + numpy.abs(slope) * (numpy.abs(t) + 1) + numpy.abs(height)
+            slack *= 64 * UNIT
             least[on_line] = numpy.minimum(least[on_line], value - slack)
             largest[on_line] = numpy.maximum(largest[on_line], value + slack)
     return least, largest

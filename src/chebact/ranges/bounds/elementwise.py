@@ -71,21 +71,22 @@ def _sizes(curves: Curves, low: Any, high: Any) -> Any:
 
 def _curves_of(part: LearnedActivation, basis: Basis, like: Tensor) -> Curves:
     """The curve of every element, in t from -1 to 1: one row per element of `like`."""
-    heights = part.learned.detach().double().cpu()
+    learned = part.learned.detach().double().cpu()
     replicated = part.replicas is not None
     axis = part.channel_axis(like)
     if axis is None:
         index = numpy.zeros(like.numel(), int)
     else:
-        each = max(1, like.shape[axis] // heights.shape[-2])
+        each = max(1, like.shape[axis] // learned.shape[-2])
         index = _along(like, axis).numpy() // each
     own = torch.from_numpy(index)
-    rows: Any = (heights[_along(like, 0), own] if replicated else heights[own]).numpy()
-    lines = None
+    rows: Any = (learned[_along(like, 0), own] if replicated else learned[own]).numpy()
+    lines = heights = None
     if basis.has_tails:
         half = (basis.interval[1] - basis.interval[0]) / 2
         lines = rows @ basis.pieces[[-3, -1]].T * half
-    return Curves(rows @ basis.series.T, lines)
+        heights = rows @ basis.pieces[[-4, -2]].T if basis.order else None
+    return Curves(rows @ basis.series.T, lines, heights)
 
 
 def _along(like: Tensor, axis: int) -> Tensor:
@@ -105,24 +106,25 @@ def _chain(form: Form, bounds: list[Tensor]) -> tuple[Tensor | None, Tensor | No
 
 
 Bounds = tuple[float, float]
-MONOTONE: dict[Any, tuple[Callable[[Tensor], Tensor], Bounds]] = {
-    nn.ReLU: (torch.relu, (0.0, 1.0)),
-    nn.ReLU6: (nn.functional.relu6, (0.0, 1.0)),
-    nn.Hardtanh: (nn.functional.hardtanh, (0.0, 1.0)),
-    nn.Tanh: (torch.tanh, (0.0, 1.0)),
-    nn.Sigmoid: (torch.sigmoid, (0.0, 0.25)),
-    nn.Softplus: (nn.functional.softplus, (0.0, 1.0)),
-    nn.ELU: (nn.functional.elu, (0.0, 1.0)),
+MONOTONE: dict[Any, tuple[Callable[[Tensor], Tensor], Bounds, float]] = {
+    nn.ReLU: (torch.relu, (0.0, 1.0), 0.0),
+    nn.ReLU6: (nn.functional.relu6, (0.0, 1.0), 0.0),
+    nn.Hardtanh: (nn.functional.hardtanh, (0.0, 1.0), 0.0),
+    nn.Tanh: (torch.tanh, (0.0, 1.0), 0.0),
+    nn.Sigmoid: (torch.sigmoid, (0.0, 0.25), 0.0),
+    nn.Softplus: (lambda t: torch.logaddexp(t, torch.zeros_like(t)), (0.0, 1.0), 2.1e-9),
+    nn.ELU: (nn.functional.elu, (0.0, 1.0), 0.0),
 }
-"""Activations that never fall, with the bounds of their slopes; with torch's default options."""
+"""Activations that never fall, the bounds of their slopes, and by how much torch's own may be smaller, with its default
+options: its softplus continues as the line x above 20, where the function is still 2.06e-9 larger."""
 
 
 def bound_monotone(
-    form: Form, function: Callable[[Tensor], Tensor], slopes: tuple[float, float], symbols: Symbols
+    form: Form, function: Callable[[Tensor], Tensor], slopes: tuple[float, float], less: float, symbols: Symbols
 ) -> Form:
     """The form of a function that never falls, with slopes within these bounds."""
     low, high = function(form.low), function(form.high)
     rounding = 64 * (symbols.unit + UNIT)
-    low, high = low - rounding * (low.abs() + 1e-30), high + rounding * (high.abs() + 1e-30)
+    low, high = low - less - rounding * (low.abs() + 1e-30), high + rounding * (high.abs() + 1e-30)
     bounds = [torch.full_like(low, slopes[0]), torch.full_like(low, slopes[1])]
     return from_interval(low, high, *_chain(form, bounds), symbols)

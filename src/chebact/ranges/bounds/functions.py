@@ -138,6 +138,12 @@ def _attribute(args: tuple[Any, ...], options: dict[str, Any], symbols: Symbols)
     return tuple(args[0].low.shape)
 
 
+def _dropout(args: tuple[Any, ...], options: dict[str, Any], symbols: Symbols) -> Any:
+    if options.get("training", args[2] if len(args) > 2 else True):
+        raise refuse("a dropout with training=True, which is random in evaluation too")
+    return args[0]
+
+
 def _same(args: tuple[Any, ...], options: dict[str, Any], symbols: Symbols) -> Any:
     return args[0]
 
@@ -158,7 +164,7 @@ FUNCTIONS: dict[str, Rule] = {
     "mean": _mean,
     "size": _size,
     "getattr": _attribute,
-    "dropout": _same,  # in evaluation
+    "dropout": _dropout,
     "contiguous": _same,
 }
 """The rule of each function and method, by its name."""

@@ -16,6 +16,7 @@ from chebact.ranges.bounds.elementwise import MONOTONE, bound_learned, bound_mon
 from chebact.ranges.bounds.form import Form, Symbols, from_interval, refuse
 from chebact.ranges.bounds.functions import AS_MODULES, FUNCTIONS, check_not_read_again, name_of, of_sizes
 from chebact.ranges.bounds.layers import LAYERS
+from chebact.torch_modes import has_forward_hooks
 
 __all__ = ["bound_network"]
 
@@ -28,6 +29,8 @@ def bound_network(model: nn.Module, low: Tensor, high: Tensor, symbols: Symbols,
 
     `hear` gets the name and the input of every learned activation that is called.
     """
+    if has_forward_hooks(model):  # torch.fx traces the forward of the model itself, without its hooks
+        raise refuse("a model with a forward hook, which may change its numbers")
     graph = _trace(model if not isinstance(model, LearnedActivation) else nn.Sequential(model))
     form = from_interval(low, high, None, None, symbols)
     if slopes:
@@ -35,10 +38,20 @@ def bound_network(model: nn.Module, low: Tensor, high: Tensor, symbols: Symbols,
         identity = torch.eye(shape.numel(), dtype=low.dtype).reshape(shape.numel(), *shape)
         identity = identity.expand(*low.shape[: symbols.axis], *identity.shape).contiguous()
         form = replace(form, slope=identity, slope_error=torch.zeros_like(identity))
+    _check_inputs(graph)
     result = _Interpreter(graph, symbols, hear).run(form)
     if not isinstance(result, Form):
         raise ValueError(f"model must return one tensor, got {type(result).__name__}; wrap it in a module that does")
     return result
+
+
+def _check_inputs(graph: fx.GraphModule) -> None:
+    needed = [node.name for node in graph.graph.nodes if node.op == "placeholder" and not node.args]
+    if len(needed) != 1:
+        raise ValueError(
+            f"model must take one input, got {len(needed)} ({', '.join(needed)}); wrap it in a module that takes them "
+            "joined and splits them by linear layers"
+        )
 
 
 class _Tracer(fx.Tracer):
@@ -80,13 +93,16 @@ class _Interpreter(fx.Interpreter):
 
     def through(self, name: str, part: nn.Module, form: Form) -> Form:
         """The form after a module."""
+        if has_forward_hooks(part):
+            raise refuse(f"{name} ({type(part).__name__}) with a forward hook, which may change its numbers")
         if isinstance(part, LearnedActivation):
             if not part.is_materialized:
                 raise ValueError(f"model must not be lazy, got {name} without channels; call chebact.materialize")
             self.hear(name, form)
             return bound_learned(form, part, self.symbols)
         if type(part) in MONOTONE:
-            if any(getattr(part, key, usual) != usual for key, usual in USUAL.items()):
+            usual = USUAL | ({"min_val": 0.0, "max_val": 6.0} if isinstance(part, nn.ReLU6) else {})
+            if any(getattr(part, key, number) != number for key, number in usual.items()):
                 raise refuse(f"{name} ({part}), an activation with options")
             return bound_monotone(form, *MONOTONE[type(part)], self.symbols)
         rule = LAYERS.get(type(part))
@@ -96,7 +112,7 @@ class _Interpreter(fx.Interpreter):
 
     def call_function(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         name = name_of(target)
-        options = {key: value for key, value in kwargs.items() if key not in ("inplace", "training")}
+        options = {key: value for key, value in kwargs.items() if key != "inplace"}
         if not any(isinstance(each, Form | list | tuple) for each in args) or name == "getitem":
             return of_sizes(name, args)
         if name in AS_MODULES:

@@ -80,6 +80,8 @@ def _pooling(layer: Any, form: Form, symbols: Symbols) -> Form:
 
 def _max_pooling(layer: Any, form: Form, symbols: Symbols) -> Form:
     """The larger of several values is within the larger of their bounds; nothing is said of slopes."""
+    if layer.return_indices:
+        raise refuse("a max pooling with return_indices=True")
     return from_interval(layer(form.low), layer(form.high), None, None, symbols)
 
 
