@@ -97,6 +97,7 @@ REFUSED = [
     ({"target": "kind", "task": "regression"}, r"column 'kind' must be a number for regression, got"),
     ({}, r"--target must name the column of .*mine.csv to learn, got none"),
     ({"target": "y", "drop": ("size",)}, r"has no column 'size'"),
+    ({"target": "y", "drop": ("y",)}, r"--drop must leave the target in, got 'y'"),
 ]
 
 
@@ -114,6 +115,10 @@ SPOILED = [
     ("index_test_1.txt", None, r"cannot read .*index_test_1.txt: No such file"),
     ("index_target.txt", "0 2", r"index_target.txt must name one column, got 2"),
     ("index_target.txt", "7", r"must have each column as an integer from 0 to 2, got 7"),
+    ("index_features.txt", "0 2", r"index_features.txt must not have the column of the target, got 2"),
+    ("index_train_1.txt", "2 3", r"the target in split 1 must have 10 rows or more to learn from, got 2"),
+    ("data.txt", "1 2 3\n" * 40, r"the target must have two values or more, got 3.0 in all rows"),
+    ("data.txt", "1 2 4\n" + "1 2 3\n" * 39, r"the target in split 0 must have two values or more, got 3.0"),
     ("n_splits.txt", "0", r"n_splits.txt must be 1 or more, got 0"),
     ("n_splits.txt", "2 2", r"n_splits.txt must be one number, got 2"),
     ("data.txt", "1 2 3\n4 x 6", r"data.txt, line 2 must be finite numbers, got 'x'"),
@@ -127,6 +132,12 @@ def test_a_folder_with_a_bad_file_is_refused(name, text, message, folder):
     (folder / name).unlink() if text is None else (folder / name).write_text(text)
     with pytest.raises(LabError, match=message):
         read_own(OwnData(data=folder))
+
+
+def test_a_constant_target_of_a_file_is_refused(table):
+    table.write_text("a,y\n" + "".join(f"{row},1.0\n" for row in range(20)))
+    with pytest.raises(LabError, match=r"the target must have two values or more, got .* in all rows; name another"):
+        read_own(OwnData(data=table, target="y"))
 
 
 def test_options_that_go_with_no_data_or_not_with_a_folder_are_refused(folder, tmp_path, capsys):

@@ -24,6 +24,7 @@ from chebact.lab.page.overview import overview_section
 from chebact.lab.page.page import as_html, sections_of
 from chebact.lab.page.results import Results, read_results
 from chebact.lab.page.sheet import Cell, Head, Sheet, as_markdown, as_rich
+from chebact.lab.page.shrink import share_styles, shrink
 from chebact.lab.page.theme import DARK, LIGHT, PAGE_DARK, PAGE_LIGHT
 from chebact.lab.synthetic.explanations import explain, standard_errors
 from chebact.lab.synthetic.rows import Row
@@ -387,3 +388,30 @@ def test_a_fourth_experiment_is_one_row(records, monkeypatch):
     words = words_of(Page(as_html(sections, "")))
     assert "A fourth 42 of the fourth." in words
     assert "What this shows. All." in words
+
+
+def test_a_section_under_another_has_its_link_there_and_not_in_the_navigation():
+    sections = [Section("all", "All", ()), Section("one", "One", (), under="all"), Section("end", "End", ())]
+    text = as_html(sections, "")
+    links = [re.findall(r'href="#(\w+)"', found) for found in re.findall(r"<nav.*?</nav>", text, re.DOTALL)]
+    assert links == [["all", "end"], ["one"]]
+    assert '<h3 id="one-title">One</h3>' in text
+
+
+def test_a_drawing_in_fewer_bytes_keeps_its_coordinates_ids_and_styles():
+    drawing = (
+        '<g><g/></g><defs><path id="m1" d="M -0.004 1.256 \nL 1e-07 30 \nz"/></defs>'
+        '<use xlink:href="#m1" x="12.3456" y="7" style="fill: red; "/><use xlink:href="#m1" style="fill: red"/>'
+        '<text transform="rotate(-0 1 2)">1.23456</text><path transform="scale(0.015625)" d="M 1 2"/>'
+        '<path transform="rotate(-90 1.23456 2)" style="fill: blue"/>'
+    )
+    short = shrink(drawing)
+    assert short == (
+        '<defs><path id="0" d="M0 1.26L0 30z"/></defs><use href="#0" x="12.35" y="7" style="fill:red"/>'
+        '<use href="#0" style="fill:red"/><text>1.23456</text><path transform="scale(0.015625)" d="M1 2"/>'
+        '<path transform="rotate(-90 1.23 2)" style="fill:blue"/>'
+    )
+    page = share_styles(f'<style></style><p style="fill:red"></p><svg class="plot">{short}</svg>')
+    assert page.startswith('<style>svg.plot .s0 { fill:red }\n</style><p style="fill:red"></p>')
+    assert page.count('class="s0"') == 2
+    assert page.count('style="fill:blue"') == 1

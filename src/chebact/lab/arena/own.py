@@ -54,9 +54,25 @@ def read_own(options: OwnData) -> Own | None:
             f"{name!r}: rename it"
         )
     task, table = read_folder(options) if options.data.is_dir() else read_csv(options)
-    if len(table.x) < FEWEST:
-        raise LabError(f"{options.data} must have {FEWEST} rows or more, got {len(table.x)}")
+    check_table(options.data, table)
     return Own(name, task, table, digest_of(table))
+
+
+def check_table(path: Path, table: Table) -> None:
+    """A LabError where there is nothing to learn, or too few rows to learn it from."""
+    if len(table.x) < FEWEST:
+        raise LabError(f"{path} must have {FEWEST} rows or more, got {len(table.x)}")
+    parts = [("the target", table.y), *((f"the target in split {n}", table.y[each]) for n, each in trained(table))]
+    for what, y in parts:
+        if len(y) < FEWEST:
+            raise LabError(f"{path}: {what} must have {FEWEST} rows or more to learn from, got {len(y)}")
+        if len(numpy.unique(y)) == 1:
+            raise LabError(f"{path}: {what} must have two values or more, got {y[0]} in all rows; name another column")
+
+
+def trained(table: Table) -> list[tuple[int, Array]]:
+    """The rows to learn from in every split of the user's."""
+    return [(number, train) for number, (train, _) in enumerate(table.splits or ())]
 
 
 def read_csv(options: OwnData) -> tuple[Task, Table]:
@@ -64,6 +80,8 @@ def read_csv(options: OwnData) -> tuple[Task, Table]:
     assert options.data is not None
     if options.target is None:
         raise LabError(f"--target must name the column of {options.data} to learn, got none")
+    if options.target in (options.drop or ()):
+        raise LabError(f"--drop must leave the target in, got {options.target!r}; take it out of --drop")
     sheet = read_sheet(options.data)
     encoding = Encoding.of(sheet, options.target, options.task, options.drop)
     x, y = encoding.x(sheet), encoding.y(sheet)
@@ -83,6 +101,10 @@ def read_folder(options: OwnData) -> tuple[Task, Table]:
     (target, *more) = read_index(options.data / "index_target.txt", width, "column")
     if more:
         raise LabError(f"{options.data / 'index_target.txt'} must name one column, got {1 + len(more)}")
+    if target in features:
+        raise LabError(
+            f"{options.data / 'index_features.txt'} must not have the column of the target, got {target}; take it out"
+        )
     y = rows[:, target]
     task: Task = "classification" if options.task == "classification" else "regression"
     return task, Table(rows[:, features], y, splits=read_splits(options.data, len(rows)))

@@ -127,7 +127,9 @@ Block = Sheet | Picture | Words | Commands | Missing | Findings | Fold
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the page: its name is the anchor. `shows` is its conclusion, printed at its end."""
+    """A part of the page: its name is the anchor. `shows` is its conclusion, printed at its end. A section that stands
+    `under` another one, by its name, has its link there and not in the navigation.
+    """
 
     name: str
     title: str
@@ -135,6 +137,7 @@ class Section:
     lead: str = ""
     finding: Finding | None = None
     shows: str = ""
+    under: str = ""
 
 
 def pictures_in(blocks: tuple[Block, ...]) -> Iterator[Picture]:

@@ -9,6 +9,7 @@ from chebact.lab.experiments import EXPERIMENTS, MEASURED, load
 from chebact.lab.page.document import Findings, Section
 from chebact.lab.page.overview import overview_section
 from chebact.lab.page.results import Results
+from chebact.lab.page.shrink import share_styles
 from chebact.lab.page.theme import DARK, LIGHT, PAGE_DARK, PAGE_LIGHT
 
 __all__ = ["as_html", "sections_of"]
@@ -57,7 +58,7 @@ def as_html(sections: Sequence[Section], foot: str) -> str:
         "{{dark}}", css_variables(DARK | PAGE_DARK)
     )
     js = (here / "page.js").read_text(encoding="utf-8")
-    return template.render(title=TITLE, lead=LEAD, sections=sections, foot=foot, css=css, js=js)
+    return share_styles(template.render(title=TITLE, lead=LEAD, sections=sections, foot=foot, css=css, js=js))
 
 
 def keep_together(text: str) -> str:

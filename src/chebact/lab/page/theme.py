@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from chebact.lab import LabError
 from chebact.lab.page.document import Panel
+from chebact.lab.page.shrink import shrink
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -133,16 +134,16 @@ def as_panel(axes: Axes, name: str, alt: str) -> Panel:
     text = re.sub(r"<metadata>.*?</metadata>|<style.*?</style>|<!--.*?-->|<defs>\s*</defs>", "", text, flags=re.DOTALL)
     text = re.sub(r"font-family:[^;\"]*;?|font: (\d+)", lambda found: f"font: {found[1]}" if found[1] else "", text)
     text = re.sub(r"(font: [\d.]+px)[^;\"]*", r"\1 sans-serif", text)
-    text = prefix_ids(text, name)
     for colour, code in LIGHT.items():
         text = text.replace(code, f"var(--{colour})")
+    text = used_ids(re.sub(r">\s+<", "><", text))
     width, height = (round(size * DPI) for size in figure.get_size_inches())
     body = text[text.index(">", text.index("<svg")) + 1 :]
     head = (
         f'<svg class="plot" role="img" aria-label="{escape(alt)}" viewBox="0 0 {width} {height}" width="{width}" '
-        f'height="{height}" xmlns:xlink="http://www.w3.org/1999/xlink">'
+        f'height="{height}">'
     )
-    return Panel(head + re.sub(r">\s+<", "><", body).strip(), alt, width)
+    return Panel(head + prefix_ids(shrink(body).strip(), name), alt, width)
 
 
 def as_file(figure: Figure, name: str, colours: dict[str, str]) -> bytes:
@@ -184,8 +185,12 @@ def svg_text(figure: Figure, name: str, fonts: str) -> str:
     return content.getvalue()
 
 
-def prefix_ids(text: str, name: str) -> str:
-    """Only the ids that something refers to, each beginning with the figure's name."""
+def used_ids(text: str) -> str:
+    """Only the ids that something refers to."""
     used = set(re.findall(r'(?:url\(#|href="#)([^)"]+)', text))
-    text = re.sub(r' id="([^"]*)"', lambda found: f' id="{name}-{found[1]}"' if found[1] in used else "", text)
-    return re.sub(r'(url\(#|href="#)', rf"\g<1>{name}-", text)
+    return re.sub(r' id="([^"]*)"', lambda found: found[0] if found[1] in used else "", text)
+
+
+def prefix_ids(text: str, name: str) -> str:
+    """The text with ids that begin with the figure's name, so that figures of a page keep apart."""
+    return re.sub(r'( id="|url\(#|href="#)', rf"\g<1>{name}-", text)

@@ -24,6 +24,10 @@ WIDTH, HEIGHT = 470, 330  # of a drawing with its margins; a file of that width 
 MARGINS = (78, 14, 44, 30)  # left, right, bottom, top
 KEY_HEIGHT = 15.5
 SPREAD = "The band is the spread over the seeds; × counts trainings that diverged, bold for solid lines."
+TAILS_NOTE = (
+    "First the errors in the range of the data and beyond it, then the share of inputs outside the interval per layer."
+)
+SHAPES_NOTE = "First the clusters, each with its centre and some members, then their shares on every function."
 
 
 @dataclass(frozen=True)
@@ -34,7 +38,7 @@ class Drawing:
 
     parts: Callable[[Reading], list[Callable[[Axes], str]]]
     keys: Callable[[Reading], tuple[Key, ...]]
-    note: str = ""
+    note: str
     heights: tuple[int, ...] = ()
 
     def sized_parts(self, reading: Reading) -> list[tuple[Callable[[Axes], str], int]]:
@@ -50,8 +54,8 @@ def line_parts(reading: Reading) -> list[Callable[[Axes], str]]:
 
 DRAWINGS: dict[str, Drawing] = {
     "lines": Drawing(line_parts, lambda reading: line_keys(reading.study.panels), SPREAD),
-    "tails": Drawing(tails_parts, lambda reading: TAILS_KEYS),
-    "shapes": Drawing(shapes_parts, shapes_keys, heights=(230, 330)),
+    "tails": Drawing(tails_parts, lambda reading: TAILS_KEYS, TAILS_NOTE),
+    "shapes": Drawing(shapes_parts, shapes_keys, SHAPES_NOTE, heights=(230, 330)),
 }
 
 
@@ -63,8 +67,7 @@ def page_picture(reading: Reading) -> Picture:
         with canvas(WIDTH, height, margins=MARGINS) as axes:
             said = draw(axes)
         panels.append(as_panel(axes, f"study-{study.name}-{index}", said))
-    caption = " ".join(word for word in (study.question, drawing.note) if word)
-    return Picture(f"study-{study.name}-picture", caption, tuple(panels), drawing.keys(reading))
+    return Picture(f"study-{study.name}-picture", drawing.note, tuple(panels), drawing.keys(reading))
 
 
 def file_figure(reading: Reading) -> tuple[Figure, str]:

@@ -14,6 +14,7 @@ from chebact.lab.studies.table import STUDIES
 
 __all__ = ["INTRODUCTION", "sections"]
 
+OVERVIEW = "studies"
 INTRODUCTION = (
     "The paper's network on its seven functions, one thing changed at a time. A point is the geometric mean over the "
     "functions of the median test RMSE of ten seeds; each seed has a draw of the data of its own, none of them the "
@@ -32,15 +33,14 @@ def sections(results: Results) -> list[Section]:
     readings = readings_of(results.typed(StudyRecord))
     if not readings:
         missing = Missing("Not run yet.", "chebact run study")
-        return [Section("studies", "Studies", (missing, NETWORK), INTRODUCTION)]
-    first = Section("studies", "Studies", overview(readings), INTRODUCTION, finding=finding_of(readings))
+        return [Section(OVERVIEW, "Studies", (missing, NETWORK), INTRODUCTION)]
+    first = Section(OVERVIEW, "Studies", overview(readings), INTRODUCTION, finding=finding_of(readings))
     return [first, *map(section_of, readings)]
 
 
 def overview(readings: list[Reading]) -> tuple[Block, ...]:
-    """What was studied, what is missing, the network, and how to do it again."""
+    """What is missing, the network, and how to do it again."""
     there = {reading.study.name for reading in readings}
-    items = tuple(f"{reading.study.title}: {reading.study.question}" for reading in readings)
     missing = [
         Missing(f"{row.title}: not run yet.", f"chebact run study {name}")
         for name, row in STUDIES.items()
@@ -48,7 +48,7 @@ def overview(readings: list[Reading]) -> tuple[Block, ...]:
     ]
     commands = Commands(("chebact run study", "chebact report studies"))
     again = Fold("How to run it again", (Words(("Finished parts are skipped.",)), commands))
-    return (Words(items=items), *missing, NETWORK, again)
+    return (*missing, NETWORK, again)
 
 
 def section_of(reading: Reading) -> Section:
@@ -56,7 +56,8 @@ def section_of(reading: Reading) -> Section:
     tables = Fold("The numbers", tuple(sheets_of(reading)))
     blocks = (page_picture(reading), tables)
     study = reading.study
-    return Section(f"study-{study.name}", study.title, blocks, study.question, shows=paragraph_of(reading))
+    name, said = f"study-{study.name}", paragraph_of(reading)
+    return Section(name, study.title, blocks, study.question, shows=said, under=OVERVIEW)
 
 
 def finding_of(readings: list[Reading]) -> Finding:
