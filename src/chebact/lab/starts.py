@@ -12,7 +12,7 @@ from chebact.lab.options import about
 from chebact.lab.spec import check_choice
 from chebact.table import ACTIVATIONS, Factory, paper_activation
 
-__all__ = ["PAPER", "Start", "activation_factory", "check_start", "resolve_start"]
+__all__ = ["PAPER", "Start", "activation_factory", "check_start", "resolve_start", "start_words"]
 
 PAPER = "zeros"
 Start = Annotated[str, about(f"What learned heights start from: {', '.join(INITIAL_SHAPES)}.")]
@@ -32,6 +32,15 @@ def activation_factory(activation: str, init: str) -> Factory:
     """
     usual = paper_activation(activation)
     return usual if init == PAPER else partial(usual, init=init)
+
+
+def start_words(init: str) -> str:
+    """What follows the name of a model or a set: what its heights start from, nothing if that is the paper's.
+
+    >>> start_words("zeros"), start_words("relu")
+    ('', ' from relu')
+    """
+    return "" if init == PAPER else f" from {init}"
 
 
 def check_start(init: str, activation: str) -> None:

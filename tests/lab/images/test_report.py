@@ -20,7 +20,7 @@ from chebact.lab.images.rows import rows_of
 from chebact.lab.images.section import parity_sentences, sections
 from chebact.lab.images.spec import ImageSpec
 from chebact.lab.images.tables import activation_title, set_title
-from chebact.lab.page.document import Commands, Fold, Missing, pictures_in
+from chebact.lab.page.document import Commands, Fold, Missing, Words, pictures_in
 from chebact.lab.page.page import as_html, sections_of
 from chebact.lab.page.results import Results
 from chebact.lab.page.sheet import Sheet
@@ -115,6 +115,22 @@ def test_records_that_differ_in_a_setting_do_not_look_alike():
     assert rows[3].p is None  # no ReLU was trained like this
     (words,) = [sentence for sentence in parity_sentences(rows) if "points" in sentence or "level" in sentence]
     assert words.startswith("Digits, first 64, 2 epochs: CL-extrapolate is level with ReLU")
+
+
+def test_heights_that_start_from_relu_are_told_apart_from_zeros_in_table_sentences_and_legend():
+    zeros, relu, other = (
+        record(accuracies=(0.7,)),
+        record(init="relu", accuracies=(0.8,)),
+        record("relu", accuracies=(0.75,)),
+    )
+    section = section_of(zeros, relu, other)
+    (sheet,) = blocks_of(section, Sheet)
+    assert [row[1].text for row in sheet.rows] == ["ReLU", "CL-extrapolate", "CL-extrapolate from relu"]
+    assert ["init: relu instead of zeros" in row[9].text for row in sheet.rows] == [False, False, True]
+    (words,) = blocks_of(section, Words)
+    assert any("CL-extrapolate from relu is 5.00 points above ReLU" in sentence for sentence in words.paragraphs)
+    (curves,) = [picture for picture in pictures_in(section.blocks) if picture.name == "im-curves"]
+    assert ("dash", "CL-extrapolate from relu") in [(key.look, key.label) for key in curves.keys]
 
 
 def test_units_of_a_training_that_failed_are_missed_by_name():

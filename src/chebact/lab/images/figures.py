@@ -15,6 +15,7 @@ from chebact.lab.page.colours import look_of
 from chebact.lab.page.document import Panel
 from chebact.lab.page.learned import Shape, draw_shape
 from chebact.lab.page.theme import LIGHT, as_image, as_panel, canvas, grid
+from chebact.lab.starts import PAPER
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -50,18 +51,26 @@ def draw_curve(axes: Axes, records: Sequence[ImageRecord], curve: str) -> list[s
     scale, ends = 100 if "accuracy" in curve else 1, []
     for record in records:
         colour, _ = look_of(record.spec.activation)
+        dash = dash_of(record.spec)
         for seed in record.results.seeds:
             pairs = [(i + 1, scale * y) for i, y in enumerate(getattr(seed.curves, curve)) if y is not None]
             if pairs:
                 marker = "o" if len(pairs) < 8 else ""
-                axes.plot(*zip(*pairs, strict=True), color=LIGHT[colour], lw=1.4, marker=marker, ms=3)
-                ends.append(f"{activation_title(record.spec.activation)} seed {seed.seed} {pairs[-1][1]:.4g}")
+                axes.plot(*zip(*pairs, strict=True), color=LIGHT[colour], lw=1.4, ls=dash, marker=marker, ms=3)
+                ends.append(
+                    f"{activation_title(record.spec.activation, record.spec.init)} seed {seed.seed} {pairs[-1][1]:.4g}"
+                )
     axes.set_title(NAMES[curve])
     axes.set_xlabel("epoch")
     axes.set_xlim(0, 1.03 * max(record.spec.epochs for record in records))
     axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
     axes.grid(axis="y")
     return ends
+
+
+def dash_of(spec: ImageSpec) -> str:
+    """Solid for the paper's start, dashed for another."""
+    return "-" if spec.init == PAPER else "--"
 
 
 def draw_curves(records: Sequence[ImageRecord], kind: str) -> bytes:
@@ -73,7 +82,13 @@ def draw_curves(records: Sequence[ImageRecord], kind: str) -> bytes:
                 draw_curve(part, group, curve)
             for record in group:
                 colour, _ = look_of(record.spec.activation)
-                line[0].plot([], [], color=LIGHT[colour], label=activation_title(record.spec.activation))
+                line[0].plot(
+                    [],
+                    [],
+                    color=LIGHT[colour],
+                    ls=dash_of(record.spec),
+                    label=activation_title(record.spec.activation, record.spec.init),
+                )
             line[0].legend(frameon=False)
             line[0].set_title(IMAGE_DATASETS[group[0].spec.dataset].title, loc="right", fontweight="normal")
         return as_image(figure, kind)

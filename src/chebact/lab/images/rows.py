@@ -13,6 +13,7 @@ from chebact.lab.images.sets import IMAGE_DATASETS
 from chebact.lab.images.spec import CONTROL, ImageSpec, paper_spec
 from chebact.lab.page.comparison import unlike
 from chebact.lab.spec import as_plain
+from chebact.lab.starts import PAPER
 from chebact.lab.stats import summarize
 from chebact.table import ACTIVATIONS
 
@@ -37,6 +38,7 @@ class ImageRow:
     activation: str
     epochs: int
     subset: int | None
+    init: str
     processes: int
     training: str
     shapes: str
@@ -92,6 +94,7 @@ def row_of(record: ImageRecord, control: Sequence[float | None]) -> ImageRow:
         activation=spec.activation,
         epochs=spec.epochs,
         subset=spec.subset,
+        init=spec.init,
         processes=spec.processes,
         training=training,
         shapes=shapes,
@@ -119,6 +122,7 @@ def unlike_paper(spec: ImageSpec) -> str:
     words = [unlike(plain, {name: value for name, value in paper.items() if name not in (*SHAPES, *APART)})]
     if spec.activation != CONTROL:
         words.append(unlike(plain, {name: paper[name] for name in SHAPES}))
+        words.append("" if spec.init == PAPER else f"init: {spec.init} instead of {PAPER}")
     if spec.seeds < MIN_SEEDS:
         words.append(f"seeds: {spec.seeds} instead of {paper['seeds']}")
     if spec.subset is not None:

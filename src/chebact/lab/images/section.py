@@ -17,6 +17,7 @@ from chebact.lab.page.document import Block, Commands, Finding, Fold, Missing, S
 from chebact.lab.page.networks import network_picture
 from chebact.lab.page.results import Results
 from chebact.lab.page.sheet import Cell, Head, Sheet
+from chebact.lab.starts import start_words
 
 __all__ = ["sections"]
 
@@ -96,7 +97,7 @@ def parity_sentences(rows: Sequence[ImageRow]) -> tuple[str, ...]:
         result = f"{abs(difference):.2f} points {side} ReLU" if round(difference, 2) else "level with ReLU"
         published = f" (published: {row.paper_p:g})" if is_comparable(row) else ""
         where = f"{set_title(row)}, {count_epochs(row.epochs)}"
-        sentences.append(f"{where}: {activation_title(row.activation)} is {result}; {p}{published}.")
+        sentences.append(f"{where}: {activation_title(row.activation, row.init)} is {result}; {p}{published}.")
     return tuple(sentences)
 
 
@@ -106,7 +107,10 @@ def find_difference(rows: Sequence[ImageRow]) -> Finding | None:
     if not pairs:
         return None
     ends = dict.fromkeys(signed_points(end) for end in (min(d for _, d in pairs), max(d for _, d in pairs)))
-    each = ", ".join(f"{set_title(row)} {signed_points(d)} after {count_epochs(row.epochs)}" for row, d in pairs)
+    each = ", ".join(
+        f"{set_title(row)}{start_words(row.init)} {signed_points(d)} after {count_epochs(row.epochs)}"
+        for row, d in pairs
+    )
     comparable = all(is_comparable(row) for row, _ in pairs)
     paper = f" The paper finds parity after {EPOCHS} epochs; shorter runs are not compared with it."
     words = f"test accuracy of CL-extrapolate against ReLU: {each}.{'' if comparable else paper}"

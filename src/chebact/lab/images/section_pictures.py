@@ -9,16 +9,18 @@ from chebact.lab.images.record import ImageRecord, Unit
 from chebact.lab.images.sets import IMAGE_DATASETS
 from chebact.lab.images.spec import ImageSpec
 from chebact.lab.images.tables import activation_title
-from chebact.lab.page.colours import model_keys
-from chebact.lab.page.document import Block, Fold, Missing, Panel, Picture
+from chebact.lab.page.colours import look_of, model_keys
+from chebact.lab.page.document import Block, Fold, Key, Missing, Panel, Picture
 from chebact.lab.page.learned import SHAPE_KEYS, shape_panel
+from chebact.lab.starts import PAPER, start_words
 
 __all__ = ["count_epochs", "curve_pictures", "describe_inputs", "unit_blocks"]
 
 UNIT = (258, 178)
 UNITS = (
-    "Units before the last captured convolution after training, two per set. Before training every learned unit is "
-    "zero, and ReLU is the same everywhere, so each has one panel. Bars: the inputs that 500 test images send there."
+    "Units before the last captured convolution after training, two per set. Before training all learned units are the "
+    "same, zero in the paper, and ReLU is the same everywhere, so each has one panel. Bars: the inputs that 500 test "
+    "images send there."
 )
 
 
@@ -30,9 +32,20 @@ def curve_pictures(records: Sequence[ImageRecord]) -> list[Block]:
         for curve in ("test_accuracy", "train_loss")
         for index, group in enumerate(groups)
     )
-    titles = {record.spec.activation: activation_title(record.spec.activation) for record in records}
     caption = "Test accuracy and training loss by epoch, one line per seed."
-    return [Picture("im-curves", caption, panels, model_keys(titles))] if panels else []
+    return [Picture("im-curves", caption, panels, curve_keys(records))] if panels else []
+
+
+def curve_keys(records: Sequence[ImageRecord]) -> tuple[Key, ...]:
+    """The legend of the curves: a colour per activation, dashed for heights that do not start from zeros."""
+    usual = {spec.activation: activation_title(spec.activation) for spec in specs_of(records) if spec.init == PAPER}
+    others = dict.fromkeys((spec.activation, spec.init) for spec in specs_of(records) if spec.init != PAPER)
+    dashed = (Key("dash", look_of(name)[0], activation_title(name, init)) for name, init in others)
+    return (*model_keys(usual), *dashed)
+
+
+def specs_of(records: Sequence[ImageRecord]) -> list[ImageSpec]:
+    return [record.spec for record in records]
 
 
 def unit_blocks(records: Sequence[ImageRecord]) -> list[Block]:
@@ -46,7 +59,7 @@ def unit_blocks(records: Sequence[ImageRecord]) -> list[Block]:
         blocks += [Picture("im-before-after", UNITS, panels, SHAPE_KEYS), Fold("All captured units", pictures)]
     for record in records:
         if not record.results.captures.after:
-            title = f"{activation_title(record.spec.activation)}, {describe_run(record.spec)}"
+            title = f"{activation_title(record.spec.activation, record.spec.init)}, {describe_run(record.spec)}"
             blocks.append(Missing(f"{title}: the units were not captured, since the first seed diverged."))
     return blocks
 
@@ -70,7 +83,7 @@ def first_figure(learning: Sequence[ImageRecord], others: Sequence[ImageRecord])
         title = f"{activation_title(record.spec.activation)}: every unit"
         shapes.append(shape_of(last_units(record.results.captures.after)[0], record.spec, title))
     for record in learning:
-        title = IMAGE_DATASETS[record.spec.dataset].title
+        title = set_and_start(record.spec)
         units = last_units(record.results.captures.after)[:2]
         shapes += [shape_of(unit, record.spec, f"{title}: unit {unit.unit + 1}") for unit in units]
     return tuple(shape_panel(shape, f"im-ba-{index}") for index, shape in enumerate(shapes))
@@ -83,9 +96,9 @@ def unit_picture(record: ImageRecord, name: str) -> Picture:
         for index, unit in enumerate(record.results.captures.after)
     )
     caption = (
-        f"{describe_run(record.spec)}, {activation_title(record.spec.activation)}: the first units before the 6th and "
-        "the 13th convolution after training, with the inputs that 500 test images send there, from the least to the "
-        "greatest."
+        f"{describe_run(record.spec)}, {activation_title(record.spec.activation, record.spec.init)}: the first units "
+        "before the 6th and the 13th convolution after training, with the inputs that 500 test images send there, from "
+        "the least to the greatest."
     )
     return Picture(f"{name}-units", caption, panels, SHAPE_KEYS)
 
@@ -98,7 +111,7 @@ def describe_inputs(records: Sequence[ImageRecord]) -> str:
         first = min((unit.convolution for unit in units), default=0)
         outside = [unit.inputs.outside for unit in units if unit.convolution == first]
         if outside:
-            title = IMAGE_DATASETS[record.spec.dataset].title
+            title = set_and_start(record.spec)
             shares.append(f"{title}: {min(outside):.0%} to {max(outside):.0%} before convolution {first}")
     if not shares:
         return ""
@@ -112,6 +125,10 @@ def describe_run(spec: ImageSpec) -> str:
     """Set, epochs and part of the images of a record."""
     part = "" if spec.subset is None else f", {spec.subset:,} images"
     return f"{IMAGE_DATASETS[spec.dataset].title}, {count_epochs(spec.epochs)}{part}"
+
+
+def set_and_start(spec: ImageSpec) -> str:
+    return IMAGE_DATASETS[spec.dataset].title + start_words(spec.init)
 
 
 def count_epochs(count: int) -> str:

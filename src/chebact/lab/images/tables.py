@@ -9,6 +9,7 @@ from chebact.lab.images.rows import ImageRow
 from chebact.lab.images.sets import IMAGE_DATASETS
 from chebact.lab.page.comparison import tone_of
 from chebact.lab.page.sheet import Cell, Head, Sheet, as_markdown, plus_minus
+from chebact.lab.starts import PAPER, start_words
 from chebact.table import ACTIVATIONS
 
 __all__ = ["CAPTION", "activation_title", "is_comparable", "markdown", "set_title", "sheet_of"]
@@ -32,9 +33,13 @@ CAPTION = (
 )
 
 
-def activation_title(activation: str) -> str:
-    """The name of an activation as the paper writes it."""
-    return ACTIVATIONS[activation].label if activation in ACTIVATIONS else activation
+def activation_title(activation: str, init: str = PAPER) -> str:
+    """The name of an activation as the paper writes it, and what its heights start from if not from zeros.
+
+    >>> activation_title("cl-extrapolate"), activation_title("cl-extrapolate", "relu")
+    ('CL-extrapolate', 'CL-extrapolate from relu')
+    """
+    return (ACTIVATIONS[activation].label if activation in ACTIVATIONS else activation) + start_words(init)
 
 
 def set_title(row: ImageRow) -> str:
@@ -48,7 +53,7 @@ def row_cells(row: ImageRow) -> tuple[Cell, ...]:
     """The cells of a row, one under each head."""
     return (
         Cell(set_title(row), row.dataset),
-        Cell(activation_title(row.activation), activation_title(row.activation)),
+        Cell(title := activation_title(row.activation, row.init), title),
         Cell(str(row.epochs), row.epochs),
         Cell(str(row.seeds), row.seeds),
         accuracy_cell(row),
