@@ -22,7 +22,7 @@ from chebact import ChebyshevLagrange
 from chebact.lab.engine import now
 from chebact.lab.environment import environment, host
 from chebact.lab.functions import DATASETS, target
-from chebact.lab.spec import as_plain, stream
+from chebact.lab.spec import added, as_plain, stream
 from chebact.lab.store import Record, holds, read_record, write_record
 from chebact.networks import ResidualMLP
 from chebact.training import (
@@ -64,6 +64,7 @@ class Rung:
     epochs: int = 300
     seeds: int = 10
     draw: int = 2001
+    clip_norm: float | None = added(None)
 
     def network(self, features: int, **options: Any) -> ResidualMLP:
         """The network of this rung."""
@@ -92,6 +93,11 @@ def climb() -> list[Rung]:
     best = rungs[-1]
     others = {
         "degree-3": ("the recommended recipe with degree 3", {"degree": 3}),
+        "long-step-clip": (
+            "with step size 0.03 and gradients bounded to a norm of 1",
+            {"step": 0.03, "clip_norm": 1.0},
+        ),
+        "long-no-curvature": ("without the curvature penalty", {"curvature": 0.0}),
         "relu": ("with ReLU in place of learned shapes", {"activation": "relu", "curvature": 0.0}),
         "tanh": ("with tanh in place of learned shapes", {"activation": "tanh", "curvature": 0.0}),
     }
@@ -148,6 +154,7 @@ def train_rung(rung: Rung) -> dict[str, Any]:
         y,
         order=[stream("recipe", "order", *key) for key in keys],
         epochs=rung.epochs,
+        clip_norm=rung.clip_norm,
         batch_size=rung.batch_size,
         loss=LOSSES[rung.loss],
         optimizer=Sgd(rung.step, rung.momentum, rung.nesterov, rung.decay, **own),

@@ -150,6 +150,7 @@ def test_points_of_two_studies_that_are_one_training_are_trained_once():
     [
         (["run", "study", "degre"], "study must be one of degree, "),
         (["report", "studies", "degre"], "study must be one of degree, "),
+        (["report", "studies", "degree", "--update", "a.md"], "--update must be of all studies"),
         (["run", "study", "degree", "--functions", "sinus"], "function must be one of pendulum, "),
         (["run", "study", "degree", "--seeds", "0"], "seeds must be an integer from 1 to 10000, got 0"),
         (["run", "study", "degree", "--functions"], "functions must be one at least, got none"),

@@ -10,6 +10,7 @@ from typing import Annotated
 
 from rich.console import Console
 
+from chebact.lab import LabError
 from chebact.lab.commands.report import NO_FILES, USUAL_PAGE, FileOptions, PageOptions, View
 from chebact.lab.commands.report import report as report_records
 from chebact.lab.options import Records, about
@@ -38,6 +39,8 @@ def report(
     """Show the table and the paragraph of every study, and write the page with the pictures."""
     for name in names:
         check_choice("study", name, STUDIES)
+    if names and files.update:
+        raise LabError("--update must be of all studies, since a document has one block for all; leave the names out")
     if pictures is not None:
         check_folder(pictures, "--pictures")
 
