@@ -37,7 +37,9 @@ def host() -> str:
 def versions() -> dict[str, str | None]:
     return {
         "python": platform.python_version(),
-        **{name: installed_version(name) for name in ("chebact", "torch", "numba")},
+        "chebact": installed_version("chebact"),
+        "torch": str(torch.__version__),  # with its build, which a package's own version may leave out
+        "numba": installed_version("numba"),
     }
 
 
