@@ -369,3 +369,20 @@ def test_softplus_falls_where_its_line_begins():
 def test_an_end_of_a_box_must_be_a_number():
     with pytest.raises(TypeError, match="an end of box must be a number, got 'a'"):
         chebact.certify_ranges(nn.Sequential(nn.Linear(2, 2), ChebyshevLagrange(2)), [("a", 1.0), (0.0, 1.0)])
+
+
+@pytest.mark.parametrize("features", [1, 3])
+def test_a_box_of_another_shape_than_an_input_is_named(features):
+    model = torch.nn.Sequential(torch.nn.Linear(2, 4), chebact.ChebyshevLagrange(4))
+    message = rf"box must be in the shape of one input of the model, got shape \({features},\); the model raised: mat1"
+    with pytest.raises(ValueError, match=message):
+        chebact.certify_ranges(model, [(-1.0, 1.0)] * features)
+
+
+def test_a_division_by_zero_is_refused_by_name():
+    class Quotient(torch.nn.Sequential):
+        def forward(self, x):
+            return super().forward(x) / 0
+
+    with pytest.raises(ValueError, match="got a division by zero"):
+        chebact.certify_ranges(Quotient(chebact.ChebyshevLagrange(2)), [(-1.0, 1.0)] * 2)

@@ -85,7 +85,11 @@ def certify_ranges(model: nn.Module, box: Any) -> CertifiedRanges:
     symbols = Symbols(axis, _unit_roundoff(model))
     with evaluation_mode(model):
         slopes = low.numel() <= MOST_SLOPES
-        form = bound_network(model, low.unsqueeze(axis), high.unsqueeze(axis), symbols, bounds.hear, slopes)
+        try:
+            form = bound_network(model, low.unsqueeze(axis), high.unsqueeze(axis), symbols, bounds.hear, slopes)
+        except RuntimeError as error:  # torch, of a layer that does not take this shape
+            reason = f"the model raised: {str(error).partition(chr(10))[0]}"
+            raise ValueError(must_be("box", "in the shape of one input of the model", low.shape, reason)) from error
     ranges = bounds.ranges()
     slope_low = slope_high = None
     if form.slope is not None and form.slope_error is not None:

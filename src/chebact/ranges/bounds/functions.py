@@ -83,6 +83,8 @@ def _multiply(args: tuple[Any, ...], options: dict[str, Any], symbols: Symbols, 
         first, second = second, first
     if options or not isinstance(first, Form) or not isinstance(second, int | float):
         raise refuse("a product or quotient of two values")
+    if inverse and float(second) == 0:
+        raise refuse("a division by zero")
     return scale(first, 1 / second if inverse else float(second), 0.0, symbols)
 
 
