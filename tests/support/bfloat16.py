@@ -12,15 +12,21 @@ from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[2]
 KNOWN = ROOT / ".pytest_cache" / "chebact-bfloat16.json"
 VARIABLE = "CHEBACT_TESTS_BFLOAT16"
+DIES = "import os, signal; os.kill(os.getpid(), signal.SIGILL)"
+DIES_UNLIMITED = f"import os\nif os.environ.get('ONEDNN_MAX_CPU_ISA') != 'AVX512_CORE_BF16':\n    {DIES}"
+
+posix = pytest.mark.skipif(os.name != "posix", reason="the system has no SIGILL to send")
 
 
 def prepare():
     """Ask, limit this process and its children where that helps, and give the answer."""
     if VARIABLE not in os.environ:
-        probe = runpy.run_path(str(ROOT / "src" / "chebact" / "lab" / "images" / "bfloat16.py"))
+        probe = runpy.run_path(str(ROOT / "src" / "chebact" / "bfloat16.py"))
         answer = remembered(probe)
         os.environ[VARIABLE] = answer
         if answer == "works limited":

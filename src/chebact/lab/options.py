@@ -36,7 +36,7 @@ ARGUMENTS = {  # what lower layers call an argument, in backticks, and the optio
         for name in (
             *("results", "workers", "dask", "folds", "rounds", "features", "select", "drop", "positive", "negative"),
             "two_labels",
-            "init",
+            *("init", "precision"),
         )
     },
     "folder": "--data",

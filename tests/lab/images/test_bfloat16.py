@@ -1,31 +1,12 @@
-"""Processors whose products in bfloat16 kill the process: found out in a child process, and told in one sentence."""
-
-import os
-import subprocess
-import sys
+"""`run images --precision bfloat16` on processors whose products in bfloat16 kill the process."""
 
 import pytest
-from support.bfloat16 import VARIABLE
+from support.bfloat16 import DIES, DIES_UNLIMITED, posix
 
+from chebact import bfloat16
 from chebact.lab.cli import run_command
-from chebact.lab.images import bfloat16
 
-DIES = "import os, signal; os.kill(os.getpid(), signal.SIGILL)"
-DIES_UNLIMITED = f"import os\nif os.environ.get('ONEDNN_MAX_CPU_ISA') != 'AVX512_CORE_BF16':\n    {DIES}"
 WORDS = ["run", "images", "--precision", "bfloat16", "--subset", "64", "--epochs", "1", "--seeds", "1"]
-
-posix = pytest.mark.skipif(os.name != "posix", reason="the system has no SIGILL to send")
-
-
-@posix
-@pytest.mark.parametrize(("program", "answer"), [("pass", "works"), (DIES_UNLIMITED, "works limited"), (DIES, "dies")])
-def test_a_real_illegal_instruction_in_the_child_is_told_apart(program, answer, monkeypatch):
-    monkeypatch.delenv("ONEDNN_MAX_CPU_ISA", raising=False)
-    assert bfloat16.ask(program) == answer
-
-
-def test_an_error_of_python_is_no_death():
-    assert bfloat16.ask("raise SystemExit(1)") == "works"
 
 
 @posix
@@ -33,7 +14,7 @@ def test_an_error_of_python_is_no_death():
     ("program", "advice"),
     [
         (DIES_UNLIMITED, "set ONEDNN_MAX_CPU_ISA=AVX512_CORE_BF16 in the environment"),
-        (DIES, "choose --precision float32"),
+        (DIES, "use float32 with --precision"),
     ],
 )
 def test_the_command_says_what_to_do_before_it_trains(program, advice, monkeypatch, tmp_path, capsys):
@@ -49,35 +30,3 @@ def test_float32_asks_nobody(monkeypatch, tmp_path):
     monkeypatch.setattr(bfloat16, "ask", None)
     words = [word if word != "bfloat16" else "float32" for word in WORDS]
     assert run_command([*words, "--activation", "relu", "--output", str(tmp_path)]) == 0
-
-
-SESSION = """
-import runpy, sys
-sys.path.insert(0, {tests!r})
-from support import bfloat16
-found = bfloat16.runpy.run_path
-def replaced(path):
-    return {{**found(path), "PROGRAM": {program!r}}}
-bfloat16.runpy.run_path = replaced
-bfloat16.KNOWN = __import__("pathlib").Path({known!r})
-print(bfloat16.in_words(bfloat16.prepare()))
-print(__import__("os").environ.get("ONEDNN_MAX_CPU_ISA"), "torch" in sys.modules)
-"""
-
-
-@posix
-@pytest.mark.parametrize(
-    ("program", "limit", "words"),
-    [("pass", "None", "work"), (DIES_UNLIMITED, "AVX512_CORE_BF16", "limited"), (DIES, "None", "left out")],
-)
-def test_a_session_limits_itself_before_torch_is_there_and_says_so(program, limit, words, tmp_path):
-    tests = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
-    free = {name: value for name, value in os.environ.items() if name not in (VARIABLE, "ONEDNN_MAX_CPU_ISA")}
-    for _ in range(2):  # asked, and remembered
-        code = SESSION.format(tests=tests, program=program, known=str(tmp_path / "known.json"))
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=free)
-        assert done.returncode == 0, done.stderr
-        said, after = done.stdout.splitlines()
-        assert words in said
-        assert after == f"{limit} False"
-    assert (tmp_path / "known.json").exists()

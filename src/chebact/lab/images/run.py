@@ -18,12 +18,12 @@ from typing import Any
 
 import torch
 
+from chebact import bfloat16
 from chebact.files import FolderInUseError, exclusive_lock
 from chebact.lab import LabError
 from chebact.lab.checkpoint import CheckpointError
 from chebact.lab.engine import now
 from chebact.lab.environment import environment, host
-from chebact.lab.images import bfloat16
 from chebact.lab.images.augment import as_input
 from chebact.lab.images.capture import IMAGES, capture
 from chebact.lab.images.ddp import SINGLE_PROCESS, Team
@@ -147,7 +147,7 @@ def run_images(spec: ImageSpec, results: Path, *, team: Team = SINGLE_PROCESS, *
         return found  # type: ignore[no-any-return]
     reason = bfloat16.why_not if spec.precision == "bfloat16" and run.device == "cpu" else lambda: None
     if (words := team.broadcast_from_leader(reason)) is not None:
-        raise LabError(words)
+        raise LabError(f"{words} with `precision`")
     try:
         record = run.train()
     except FolderInUseError as error:

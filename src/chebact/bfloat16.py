@@ -52,12 +52,16 @@ def survives(program: str, more: Mapping[str, str]) -> bool:
 
 
 def why_not() -> str | None:
-    """None if bfloat16 works in this process, or one sentence that says what to do."""
+    """None if products in bfloat16 work in this process, or a sentence that says what to do.
+
+    >>> why_not() is None or "bfloat16" in why_not()
+    True
+    """
     answer = ask(PROGRAM)
     if answer == "works":
         return None
-    other = "or choose --precision float32"
+    advice = "use float32"
     if answer == "works limited":
         (name, value), *_ = LIMIT.items()
-        other = f"set {name}={value} in the environment and run the same command again, {other}"
-    return f"torch's products in bfloat16 kill the process on this processor: {other.removeprefix('or ')}"
+        advice = f"set {name}={value} in the environment and run the same command again, or use float32"
+    return f"torch's products in bfloat16 kill the process on this processor: {advice}"
