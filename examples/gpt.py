@@ -2,8 +2,8 @@
 
     python examples/gpt.py [--steps 700] [--seed 0] [--compile] [--bf16] [--picture gpt.png]
 
-The text is the language reference inside Python's own help (pydoc_data), a letter per token. Both models have the
-same first weights and see the same batches. The loss on held-out text is compared at equal steps and at equal time.
+The text is the language reference inside Python's own help (pydoc_data), one letter per token. Both models start from
+the same weights and see the same batches. The loss on held-out text is compared at equal steps and at equal time.
 """
 
 import argparse
@@ -11,13 +11,16 @@ import time
 from functools import partial
 from pydoc_data.topics import topics
 
+import numpy
 import torch
 from torch import nn
 from torch.nn import functional as F
 
 import chebact
+from chebact import bfloat16
 
-CONTEXT, WIDTH, HEADS, LAYERS, BATCH = 64, 64, 4, 2, 32
+CONTEXT, WIDTH, HEADS, DEPTH, BATCH, LR = 64, 64, 4, 2, 32, 3e-3
+LAYERS = {"GELU": nn.GELU, "CL, degree 3": partial(chebact.ChebyshevLagrange, init="gelu", channel_dim=-1)}
 
 
 class Block(nn.Module):
@@ -41,7 +44,7 @@ class GPT(nn.Module):
     def __init__(self, letters, act_layer):
         super().__init__()
         self.tokens, self.places = nn.Embedding(letters, WIDTH), nn.Embedding(CONTEXT, WIDTH)
-        self.blocks = nn.Sequential(*(Block(act_layer) for _ in range(LAYERS)))
+        self.blocks = nn.Sequential(*(Block(act_layer) for _ in range(DEPTH)))
         self.norm, self.head = nn.LayerNorm(WIDTH), nn.Linear(WIDTH, letters)
 
     def forward(self, ids):
@@ -63,38 +66,68 @@ def draw_batch(ids, generator):
     return rows[:, :-1], rows[:, 1:]
 
 
-def loss_of(model, batch, bf16):
-    with torch.autocast("cpu", dtype=torch.bfloat16, enabled=bf16):
-        logits = model(batch[0])
-    return F.cross_entropy(logits.float().flatten(0, 1), batch[1].flatten())
+class Run:
+    """One model in training; `curve` holds (step, seconds of training, loss on held-out text)."""
+
+    def __init__(self, model, steps, compiled, bf16):
+        if any(isinstance(part, chebact.ChebyshevLagrange) for part in model.modules()):
+            groups = chebact.parameter_groups(model, lr=LR, weight_decay=0.01)  # no decay of the heights
+        else:
+            groups = [{"params": list(model.parameters()), "weight_decay": 0.01}]
+        self.model, self.called = model, torch.compile(model) if compiled else model
+        self.optimizer, self.steps, self.bf16 = torch.optim.AdamW(groups, lr=LR), steps, bf16
+        self.curve, self.seconds = [], 0.0
+
+    def loss(self, model, batch):
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=self.bf16):
+            logits = model(batch[0])
+        return F.cross_entropy(logits.float().flatten(0, 1), batch[1].flatten())
+
+    def step(self, number, batch):
+        start = time.perf_counter()
+        for group in self.optimizer.param_groups:
+            group["lr"] = LR * min(1.0, number / 20) * (1 - 0.9 * number / self.steps)
+        self.optimizer.zero_grad()
+        self.loss(self.called, batch).backward()
+        self.optimizer.step()
+        self.seconds += time.perf_counter() - start
+
+    @torch.no_grad()
+    def test(self, number, batches):
+        losses = [self.loss(self.model, batch).item() for batch in batches]
+        self.curve.append((number, self.seconds, sum(losses) / len(losses)))
 
 
-def train(act_layer, steps, seed, compiled=False, bf16=False, tests=10):
-    """The losses on held-out text: a list of (step, seconds of training, loss)."""
+def train(steps, seed, compiled=False, bf16=False, tests=10):
+    """The curve of each model. They take turns step by step, so that a busy machine slows both alike."""
     train_ids, test_ids, letters = read_text()
-    torch.manual_seed(seed)
-    model = chebact.materialize(GPT(letters, act_layer), torch.zeros(1, CONTEXT, dtype=torch.long))
-    if any(isinstance(part, chebact.ChebyshevLagrange) for part in model.modules()):
-        groups = chebact.parameter_groups(model, lr=3e-3, weight_decay=0.01)
-    else:
-        groups = [{"params": list(model.parameters()), "weight_decay": 0.01}]
-    optimizer = torch.optim.AdamW(groups, lr=3e-3)
-    called = torch.compile(model) if compiled else model
-    draws, curve, seconds = torch.Generator().manual_seed(seed), [], 0.0
-    checks = [draw_batch(test_ids, torch.Generator().manual_seed(1000 + k)) for k in range(8)]
-    loss_of(called, checks[0], bf16).backward()  # what is compiled is compiled here, before the clock starts
-    for step in range(1, steps + 1):
-        batch, start = draw_batch(train_ids, draws), time.perf_counter()
-        for group in optimizer.param_groups:
-            group["lr"] = 3e-3 * min(1.0, step / 20) * (1 - 0.9 * step / steps)
-        optimizer.zero_grad()
-        loss_of(called, batch, bf16).backward()
-        optimizer.step()
-        seconds += time.perf_counter() - start
-        if step % max(1, steps // tests) == 0:
-            with torch.no_grad():
-                curve.append((step, seconds, sum(loss_of(model, each, bf16).item() for each in checks) / len(checks)))
-    return curve
+    runs = {}
+    for name, layer in LAYERS.items():
+        torch.manual_seed(seed)
+        model = chebact.materialize(GPT(letters, layer), torch.zeros(1, CONTEXT, dtype=torch.long))
+        runs[name] = Run(model, steps, compiled, bf16)
+    draws = torch.Generator().manual_seed(seed)
+    held_out = [draw_batch(test_ids, torch.Generator().manual_seed(1000 + k)) for k in range(8)]
+    for run in runs.values():  # what is compiled is compiled here, before the clock starts
+        run.loss(run.called, held_out[0]).backward()
+    for number in range(1, steps + 1):
+        batch = draw_batch(train_ids, draws)
+        for run in list(runs.values())[:: 1 if number % 2 else -1]:
+            run.step(number, batch)
+        if number % max(1, steps // tests) == 0:
+            for run in runs.values():
+                run.test(number, held_out)
+    return {name: run.curve for name, run in runs.items()}
+
+
+def losses_at_equal_time(curves):
+    """The loss of each model when the faster one had finished, between two tests on the line between them."""
+    limit = min(curve[-1][1] for curve in curves.values())
+    losses = {}
+    for name, curve in curves.items():
+        _, seconds, values = zip(*curve, strict=True)
+        losses[name] = float(numpy.interp(limit, seconds, values))
+    return limit, losses
 
 
 def draw_picture(curves, path):
@@ -119,17 +152,14 @@ def main(arguments=None):
     parser.add_argument("--bf16", action="store_true", help="products in bfloat16, where the machine has them")
     parser.add_argument("--picture")
     given = parser.parse_args(arguments)
-    layers = {"GELU": nn.GELU, "CL, degree 3": partial(chebact.ChebyshevLagrange, init="gelu", channel_dim=-1)}
-    curves = {}
-    for name, layer in layers.items():
-        curves[name] = train(layer, given.steps, given.seed, given.compile, given.bf16)
-        step, seconds, loss = curves[name][-1]
-        print(f"{name}: loss {loss:.4f} after {step} steps, {1000 * seconds / step:.1f} ms per step", flush=True)
-    limit = min(curve[-1][1] for curve in curves.values())
+    if given.bf16 and (reason := bfloat16.why_not()):
+        parser.error(f"--bf16: {reason}")
+    curves = train(given.steps, given.seed, given.compile, given.bf16)
+    limit, at_equal_time = losses_at_equal_time(curves)
     for name, curve in curves.items():
-        within = [loss for _, seconds, loss in curve if seconds <= limit]
-        if within:
-            print(f"{name}: loss {within[-1]:.4f} at the last test within {limit:.1f} s")
+        step, seconds, loss = curve[-1]
+        print(f"{name}: loss {loss:.4f} after {step} steps, {1000 * seconds / step:.1f} ms per step")
+        print(f"{name}: loss {at_equal_time[name]:.4f} after {limit:.1f} s")
     if given.picture:
         draw_picture(curves, given.picture)
     return curves

@@ -3,8 +3,8 @@
     python examples/pde.py [--adam 300] [--lbfgs 120] [--seed 0] [--picture pde.png]
 
 The loss holds second derivatives of the network, so they go through every activation; float64, Adam, then L-BFGS. The
-boundary values are built in. The second derivative of a cubic piece jumps to zero at the ends of its interval: a wider
-interval or a higher degree moves or softens that, and the table shows what it does.
+boundary values are built in. The second derivative of a learned curve jumps to zero at the ends of its interval. The
+picture shows that jump in u_xx; a wider interval with a higher degree helps.
 """
 
 import argparse
@@ -41,7 +41,7 @@ def derivative(value, of):
 class Poisson:
     """u_xx + u_yy = f on [-1, 1]^2, u = 0 at the edges; u = sin(pi x) sin(pi y)."""
 
-    name = "Poisson"
+    name, second, low = "Poisson", "y", -1.0
 
     def solution(self, net, x, y):
         return (1 - x**2) * (1 - y**2) * net(torch.stack([x, y], 1))[:, 0]
@@ -61,7 +61,7 @@ class Poisson:
 class Burgers:
     """u_t + u u_x = nu u_xx on [-1, 1] x [0, 1], u = -sin(pi x) at t = 0 and 0 at both ends; exact by Cole and Hopf."""
 
-    name = "Burgers"
+    name, second, low = "Burgers", "t", 0.0
 
     def solution(self, net, x, t):
         return -torch.sin(torch.pi * x) + t * (1 - x**2) * net(torch.stack([x, 2 * t - 1], 1))[:, 0]
@@ -73,7 +73,7 @@ class Burgers:
 
     def exact(self, x, t):
         points, weights = numpy.polynomial.hermite.hermgauss(100)
-        shift = x.numpy()[:, None] - 2 * numpy.sqrt(NU * t.numpy())[:, None] * points
+        shift = x.numpy()[:, None] - 2 * numpy.sqrt(NU * t.clamp(min=1e-12).numpy())[:, None] * points
         kernel = weights * numpy.exp(-numpy.cos(numpy.pi * shift) / (2 * numpy.pi * NU) - 1 / (2 * numpy.pi * NU))
         return torch.from_numpy(-(numpy.sin(numpy.pi * shift) * kernel).sum(1) / kernel.sum(1))
 
@@ -111,45 +111,64 @@ def train_(problem, net, adam, lbfgs, points):
 @torch.no_grad()
 def compare(problem, net, size=81):
     """The relative error in the mean square on a grid, and the grids of the network and of the truth."""
-    low = problem.places(4)[:, 1].min() < 0
-    x, y = torch.meshgrid(
-        torch.linspace(-1, 1, size, dtype=torch.float64),
-        torch.linspace(-1 if isinstance(problem, Poisson) or low else 0, 1, size, dtype=torch.float64),
-        indexing="ij",
-    )
-    ours = problem.solution(net, x.flatten(), y.flatten())
-    exact = problem.exact(x.flatten(), y.flatten().clamp(min=1e-12) if isinstance(problem, Burgers) else y.flatten())
+    lines = (torch.linspace(low, 1, size, dtype=torch.float64) for low in (-1, problem.low))
+    x, y = (grid.flatten() for grid in torch.meshgrid(*lines, indexing="ij"))
+    ours, exact = problem.solution(net, x, y), problem.exact(x, y)
     error = ((ours - exact).square().mean() / exact.square().mean()).sqrt().item()
     return error, ours.view(size, size).numpy(), exact.view(size, size).numpy()
+
+
+LINE = torch.linspace(-0.95, 0.95, 381, dtype=torch.float64)
+
+
+def bend(problem, net=None, step=1e-3):
+    """The second derivative u_xx along the line y or t = 0.5: of a network, or of the truth by differences."""
+    half = torch.full_like(LINE, 0.5)
+    if net is None:
+        return (
+            (problem.exact(LINE + step, half) + problem.exact(LINE - step, half) - 2 * problem.exact(LINE, half))
+            / step**2
+        ).numpy()
+    x = LINE.clone().requires_grad_()
+    return derivative(derivative(problem.solution(net, x, half), x), x).detach().numpy()
 
 
 def draw_picture(results, path):
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(11, 5.4), layout="constrained")
-    for row, (problem, found) in zip(figure.subplots(2, 4), results.items(), strict=True):
-        best = min((name for name in found if name != "tanh"), key=lambda name: found[name]["error"])
-        exact = found["tanh"]["exact"]
-        second = "y" if problem == "Poisson" else "t"
-        extent = (-1, 1, -1 if problem == "Poisson" else 0, 1)
-        row[0].imshow(exact.T, origin="lower", extent=extent, aspect="auto", cmap="RdBu_r")
-        row[0].set_title(f"{problem}: exact")
-        most = max(abs(found[name]["ours"] - exact).max() for name in ("tanh", best))
-        for axes, name in zip(row[1:3], ("tanh", best), strict=True):
-            difference = abs(found[name]["ours"] - exact)
-            shown = axes.imshow(difference.T, origin="lower", extent=extent, aspect="auto", cmap="viridis", vmax=most)
-            axes.set_title(f"|error|: {name}", fontsize=9)
-        figure.colorbar(shown, ax=row[2])
-        for axes in row[:3]:
-            axes.set(xlabel="x", ylabel=second)
-        row[3].plot([each["error"] for each in found.values()], range(len(found)), "o")
-        row[3].grid(alpha=0.3)
-        row[3].set_yticks(range(len(found)), found, fontsize=8)
-        row[3].invert_yaxis()
-        row[3].set(xscale="log", title="relative error")
-        row[3].xaxis.set_major_formatter(lambda value, place: f"{value:.0e}")
-        row[3].xaxis.set_minor_formatter(lambda value, place: "")
+    figure = Figure(figsize=(14, 5.6), layout="constrained")
+    problems = {problem.name: problem for problem in (Poisson(), Burgers())}
+    for row, (name, found) in zip(figure.subplots(2, 5), results.items(), strict=True):
+        draw_row(figure, row, problems[name], found)
     figure.savefig(path, dpi=110)
+
+
+def draw_row(figure, row, problem, found):
+    """One equation: the solution, the errors of tanh and of the best curve, u_xx on a line, the errors of all."""
+    best = min((name for name in found if name != "tanh"), key=lambda name: found[name]["error"])
+    exact, extent = found["tanh"]["exact"], (-1, 1, problem.low, 1)
+    row[0].imshow(exact.T, origin="lower", extent=extent, aspect="auto", cmap="RdBu_r")
+    row[0].set_title(f"{problem.name}: exact")
+    most = max(abs(found[name]["ours"] - exact).max() for name in ("tanh", best))
+    for axes, name in zip(row[1:3], ("tanh", best), strict=True):
+        difference = abs(found[name]["ours"] - exact)
+        shown = axes.imshow(difference.T, origin="lower", extent=extent, aspect="auto", cmap="viridis", vmax=most)
+        axes.set_title(f"|error|: {name}", fontsize=9)
+    figure.colorbar(shown, ax=row[2])
+    for axes in row[:3]:
+        axes.set(xlabel="x", ylabel=problem.second)
+    for name, style in (("CL, degree 3, [-1, 1]", "-"), ("CL, degree 7, [-3, 3]", "--")):
+        row[3].plot(LINE, found[name]["bend"] - bend(problem), style, linewidth=1.2, label=name)
+    row[3].set(xlabel="x", title=f"error of $u_{{xx}}$, {problem.second} = 0.5")
+    row[3].grid(alpha=0.3)
+    row[3].legend(fontsize=7)
+    row[4].plot([each["error"] for each in found.values()], range(len(found)), "o")
+    row[4].grid(alpha=0.3)
+    row[4].set_yticks(range(len(found)), found, fontsize=8)
+    row[4].invert_yaxis()
+    row[4].set(xscale="log", title="relative error")
+    row[4].xaxis.set_major_formatter(lambda value, place: f"{value:.0e}")
+    row[4].xaxis.set_minor_formatter(lambda value, place: "")
 
 
 def main(arguments=None):
@@ -167,7 +186,8 @@ def main(arguments=None):
             net = network(make, given.seed)
             seconds = train_(problem, net, given.adam, given.lbfgs, given.points)
             error, ours, exact = compare(problem, net)
-            found[name] = {"error": error, "ours": ours, "exact": exact, "seconds": seconds}
+            grids = {"ours": ours, "exact": exact, "bend": bend(problem, net)}
+            found[name] = {"error": error, "seconds": seconds, **grids}
             print(f"{problem.name}, {name}: relative error {error:.2e} in {seconds:.1f} s", flush=True)
     if given.picture:
         draw_picture(results, given.picture)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from support.bfloat16 import DIES, posix
 from support.sealed import need_seal
 
 FOLDER = Path(__file__).resolve().parents[2] / "examples"
@@ -30,12 +31,51 @@ def load(name):
 
 def test_the_gpt_trains_both_ways_on_python_s_own_help(tmp_path):
     pytest.importorskip("matplotlib", reason="matplotlib is not installed")
-    curves = load("gpt").main(["--steps", "3", "--picture", str(tmp_path / "gpt.png")])
+    check_curves(load("gpt").main(["--steps", "3", "--picture", str(tmp_path / "gpt.png")]))
+    assert (tmp_path / "gpt.png").stat().st_size > 10_000
+
+
+def check_curves(curves):
     assert len(curves) == 2
     for curve in curves.values():
-        assert curve[-1][0] == 3
+        assert [row[0] for row in curve] == [1, 2, 3]
+        assert 0 < curve[0][1] < curve[2][1]
         assert curve[-1][2] < curve[0][2] < 6
-    assert (tmp_path / "gpt.png").stat().st_size > 10_000
+
+
+def test_the_gpt_trains_with_products_in_bfloat16_where_the_machine_can(bfloat16_products):
+    curves = load("gpt").main(["--steps", "3", "--bf16"])
+    check_curves(curves)
+    wide = load("gpt").main(["--steps", "3"])
+    for name, curve in curves.items():
+        assert curve[-1][2] != wide[name][-1][2]
+        assert curve[-1][2] == pytest.approx(wide[name][-1][2], rel=0.01)
+
+
+@posix
+def test_the_gpt_says_what_to_do_where_products_in_bfloat16_kill_the_process(monkeypatch, capsys):
+    gpt = load("gpt")
+    monkeypatch.setattr(gpt.bfloat16, "PROGRAM", DIES)
+    with pytest.raises(SystemExit):
+        gpt.main(["--steps", "3", "--bf16"])
+    assert "--bf16: torch's products in bfloat16 kill the process on this processor: " in capsys.readouterr().err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("more", [(), ("--bf16",)], ids=["float32", "bfloat16"])
+def test_the_compiled_gpt_has_the_losses_of_the_eager_one(more, bfloat16_products):
+    gpt = load("gpt")
+    torch.compiler.reset()
+    compiled, eager = gpt.main(["--steps", "3", "--compile", *more]), gpt.main(["--steps", "3", *more])
+    torch.compiler.reset()
+    check_curves(compiled)
+    for name, curve in compiled.items():
+        assert curve[-1][2] == pytest.approx(eager[name][-1][2], rel=0.01 if more else 1e-4)
+
+
+def test_losses_at_equal_time_lie_on_the_line_between_two_tests():
+    curves = {"fast": [(1, 1.0, 3.0), (2, 2.0, 2.0)], "slow": [(1, 1.0, 4.0), (2, 5.0, 2.0)]}
+    assert load("gpt").losses_at_equal_time(curves) == (2.0, {"fast": 2.0, "slow": 3.5})
 
 
 def test_the_residual_network_is_operated_on_and_its_heights_are_trained(tmp_path):

@@ -5,6 +5,8 @@ import importlib
 import importlib.util
 import re
 import tomllib
+import warnings
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -71,8 +73,11 @@ def test_python_blocks_of_the_document_run_in_order(path, tmp_path, monkeypatch)
     text = path.read_text()
     names = {"__name__": "document"}
     for match in FENCE.finditer(text):
-        if not {"no-run", "provokes"} & set(match[1].split()):
-            line = text.count("\n", 0, match.start()) + 1
+        needed = [word.removeprefix("needs:") for word in match[1].split() if word.startswith("needs:")]
+        if "provokes" in match[1].split() or not all(map(importlib.util.find_spec, needed)):
+            continue
+        line = text.count("\n", 0, match.start()) + 1
+        with warnings.catch_warnings(action="ignore") if needed else nullcontext():  # of other libraries
             exec(compile("\n" * line + match[2], str(path), "exec"), names)
 
 

@@ -1,0 +1,178 @@
+"""The figures of the examples: python benchmarks/examples.py runs what has no record in results/examples, draws the
+pictures of those runs and writes the tables of the pages; with --tables it only writes the tables.
+
+A run is a row of `RUNS`: an example and the arguments that it is started with.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from statistics import mean, median
+from typing import Any, NamedTuple
+
+from chebact.lab.engine import now
+from chebact.lab.environment import environment, host
+from chebact.lab.page.documents import update_document
+from chebact.lab.store import Record, holds, read_record, write_record
+
+ROOT = Path(__file__).parents[1]
+RESULTS, EXAMPLES, DOCS = ROOT / "results" / "examples", ROOT / "examples", ROOT / "docs"
+
+
+class Run(NamedTuple):
+    """A run of an example; the first of each draws its picture."""
+
+    name: str
+    example: str
+    arguments: tuple[str, ...] = ()
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        """What its record is of."""
+        return {"example": self.example, "arguments": list(self.arguments)}
+
+    @property
+    def path(self) -> Path:
+        """Where its record is."""
+        return RESULTS / f"{self.name}.json"
+
+    @property
+    def results(self) -> Any:
+        """What its record says."""
+        return read_record(self.path).results
+
+
+SEEDS = (0, 1, 2)
+GPT = [Run(f"gpt-{seed}", "gpt", ("--seed", str(seed))) for seed in SEEDS]
+WAYS = {
+    "float32, eager": GPT[0],
+    "float32, `--compile`": Run("gpt-compile", "gpt", ("--compile",)),
+    "`--bf16`": Run("gpt-bf16", "gpt", ("--bf16",)),
+    "`--bf16 --compile`": Run("gpt-bf16-compile", "gpt", ("--bf16", "--compile")),
+}
+PDE = [Run(f"pde-{seed}", "pde", ("--seed", str(seed))) for seed in SEEDS]
+DIGITS = Run("residual_digits", "residual_digits")
+DIGITS_WAYS = {
+    "ReLU": "ReLU, 6 epochs",
+    "after surgery": 'right after surgery (`interval="fit"`)',
+    "then heights alone": "then 6 epochs, the heights alone",
+    "then everything": "then 6 epochs, everything",
+    "ReLU, as long": "ReLU, 12 epochs",
+    "CL from the start": "learned curves that start as ReLU, 12 epochs",
+}
+RUNS = [*GPT, *list(WAYS.values())[1:], *PDE, DIGITS]
+
+
+def load(name: str) -> Any:
+    """An example as a module."""
+    spec = importlib.util.spec_from_file_location(f"example_{name}", EXAMPLES / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+PLAIN: dict[str, Callable[[Any], dict[str, Any]]] = {
+    "gpt": lambda curves: {name: [list(row) for row in curve] for name, curve in curves.items()},
+    "pde": lambda found: {
+        problem: {name: {"error": row["error"], "seconds": row["seconds"]} for name, row in rows.items()}
+        for problem, rows in found.items()
+    },
+    "residual_digits": lambda scores: scores,
+}
+"""What an example returns, as JSON keeps it."""
+
+
+def run_missing() -> None:
+    """Run and record what has no record."""
+    drawn = set[str]()
+    for run in RUNS:
+        picture = [] if run.example in drawn else ["--picture", str(EXAMPLES / f"{run.example}.png")]
+        drawn.add(run.example)
+        if holds(run.path, run.spec):
+            continue
+        created, start = now(), time.perf_counter()
+        results = PLAIN[run.example](load(run.example).main([*run.arguments, *picture]))
+        times = {"host": host(), "created": created, "seconds": round(time.perf_counter() - start, 1)}
+        write_record(run.path, Record("example", run.spec, results, environment(), times))
+        print(f"{run.name}: {times['seconds']} s", file=sys.stderr, flush=True)
+
+
+def seconds_of(*runs: Run) -> str:
+    """How long runs took, as one number or from the shortest to the longest."""
+    seconds = sorted(round(float(read_record(run.path).run["seconds"])) for run in runs)
+    return f"{seconds[0]} s" if seconds[0] == seconds[-1] else f"{seconds[0]} to {seconds[-1]} s"
+
+
+def gpt_seeds() -> str:
+    """Loss of both models at equal steps and at equal time, for each seed."""
+    lines = [
+        "| seed | GELU | learned curves | GELU, equal time | learned curves, equal time | step, learned / GELU |",
+        "|---|--:|--:|--:|--:|--:|",
+    ]
+    at_equal_time = load("gpt").losses_at_equal_time
+    for seed, run in zip(SEEDS, GPT, strict=True):
+        gelu, learned = run.results.values()
+        within = at_equal_time(run.results)[1].values()
+        shown = " | ".join(f"{loss:.4f}" for loss in (gelu[-1][2], learned[-1][2], *within))
+        lines.append(f"| {seed} | {shown} | {learned[-1][1] / gelu[-1][1]:.2f} |")
+    return "\n".join([*lines, "", f"{GPT[0].results['GELU'][-1][0]} steps; a run of both took {seconds_of(*GPT)}."])
+
+
+def gpt_ways() -> str:
+    """Loss and time of both models as they are, compiled, and with products in bfloat16."""
+    lines = [
+        "| seed 0 | GELU | learned curves | ms per step, GELU | ms per step, learned curves |",
+        "|---|--:|--:|--:|--:|",
+    ]
+    for words, run in WAYS.items():
+        gelu, learned = (curve[-1] for curve in run.results.values())
+        losses = " | ".join(f"{row[2]:.4f}" for row in (gelu, learned))
+        times = " | ".join(f"{1000 * row[1] / row[0]:.1f}" for row in (gelu, learned))
+        lines.append(f"| {words} | {losses} | {times} |")
+    return "\n".join(lines)
+
+
+def pde_table() -> str:
+    """The error of every activation: the median of the seeds, and from the smallest to the largest."""
+    found = [run.results for run in PDE]
+    problems = list(found[0])
+    lines = [
+        "| | " + " | ".join(f"{problem} | seconds" for problem in problems) + " |",
+        "|---|" + "--:|--:|" * len(problems),
+    ]
+    for name in found[0][problems[0]]:
+        cells = [name.removeprefix("CL, ")]
+        for problem in problems:
+            errors = sorted(each[problem][name]["error"] for each in found)
+            seconds = median(each[problem][name]["seconds"] for each in found)
+            cells += [f"{median(errors):.1e} ({errors[0]:.1e} to {errors[-1]:.1e})", f"{seconds:.1f}"]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join([*lines, "", f"A run of all ten trainings took {seconds_of(*PDE)}."])
+
+
+def digits_table() -> str:
+    """The accuracy of each way: mean, smallest and largest of the seeds."""
+    lines = ["| | test accuracy, % | from to |", "|---|--:|--:|"]
+    for name, words in DIGITS_WAYS.items():
+        scores = DIGITS.results[name]
+        lines.append(f"| {words} | {mean(scores):.2f} | {min(scores):.2f} to {max(scores):.2f} |")
+    return "\n".join([*lines, "", f"All of it took {seconds_of(DIGITS)}."])
+
+
+def write_tables(docs: Path = DOCS) -> None:
+    """Fill the marked blocks of the pages."""
+    update_document(docs / "my-transformer.md", {"gpt-seeds": gpt_seeds(), "gpt-ways": gpt_ways()})
+    update_document(docs / "my-pde.md", {"pde": pde_table()})
+    update_document(docs / "my-resnet.md", {"digits": digits_table()})
+
+
+if __name__ == "__main__":
+    if "--tables" not in sys.argv:
+        run_missing()
+    write_tables()
