@@ -142,12 +142,9 @@ NETWORKS = {
     "transformer": lambda: operated("transformer, ReLU by function"),
     "U-Net": lambda: operated("U-Net with checkpointing"),
 }
-LONG = ("images", "clinical", "residual net", "U-Net", "transformer")
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.slow if name in LONG else ()) for name in NETWORKS]
-)
+@pytest.mark.parametrize("name", NETWORKS)
 def test_onnxruntime_with_a_dynamic_batch_computes_what_the_network_does(name, tmp_path):
     torch.manual_seed(0)
     network, inputs = NETWORKS[name]()
