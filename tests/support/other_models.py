@@ -6,10 +6,11 @@ from contextlib import nullcontext
 
 import pytest
 import torch
-from support.without_torchvision import has_torchvision, torchvision_names
 from torch import nn
 from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
+
+from support.without_torchvision import has_torchvision, torchvision_names
 
 
 class ResidualBlock(nn.Module):

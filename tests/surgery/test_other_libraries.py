@@ -51,7 +51,7 @@ def test_timm_imports_without_torchvision_and_nothing_of_the_stand_in_stays():
     after = importlib.util.find_spec("torchvision"), {name for name in sys.modules if name.startswith("torchvision")}
     assert after == before
     if before[0] is None:
-        with pytest.raises(AttributeError, match="module 'torchvision.transforms' has no attribute"):
+        with pytest.raises(AttributeError, match=r"module 'torchvision\.transforms' has no attribute"):
             timm.data.create_transform(32)
         assert not import_or_skip("transformers").utils.is_torchvision_available()
 
