@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from support.other_models import import_or_skip
 
 import chebact
 from chebact import table
@@ -71,6 +72,8 @@ def test_python_blocks_of_the_document_run_in_order(path, tmp_path, monkeypatch)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "agg")
     text = path.read_text()
+    if "import timm" in text and importlib.util.find_spec("timm"):
+        import_or_skip("timm")  # which needs help where torchvision is missing
     names = {"__name__": "document"}
     for match in FENCE.finditer(text):
         needed = [word.removeprefix("needs:") for word in match[1].split() if word.startswith("needs:")]

@@ -152,6 +152,28 @@ def test_a_failed_install_is_tried_again(dev: ModuleType, monkeypatch: pytest.Mo
     assert "install -c" in log.read_text()
 
 
+def test_timm_comes_last_and_alone_under_the_same_pins(dev: ModuleType) -> None:
+    log = fake_environment(dev)
+    dev.prepare()
+    project, timm = [line for line in log.read_text().splitlines() if " install " in line]
+    assert project.endswith(f"-e .[{dev.EXTRAS}]")
+    assert timm.endswith(f"install -c {dev.VENV / 'chebact-constraints.txt'} --no-deps timm")
+
+
+def test_an_index_without_timm_is_said_and_the_setup_is_tried_again(
+    dev: ModuleType, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fake_environment(dev)
+    python = dev.python_of(dev.VENV)
+    refused = """  *--no-deps*) echo "ERROR: No matching distribution found for timm"; exit 1 ;;\nesac"""
+    python.write_text(python.read_text().replace("esac", refused))
+    assert dev.main(["setup"]) == 1
+    said = [line for line in capsys.readouterr().err.splitlines() if not line.endswith("...")]
+    assert said[0].startswith("dev.py: installing timm failed with exit code 1")
+    assert "No matching distribution found for timm" in said[1]
+    assert not (dev.VENV / "chebact-stamp").exists()
+
+
 def test_the_second_run_starts_nothing_but_the_command(dev: ModuleType) -> None:
     log = fake_environment(dev)
     assert dev.main(["setup"]) == 0
@@ -282,6 +304,7 @@ def test_constraints_pin_each_distribution_once_and_without_local_parts() -> Non
     assert all(pin.count("==") == 1 and "+" not in pin and "/" not in pin for pin in pins)
     assert len(set(names)) == len(names)
     assert "torch==2.13.0" in pins
+    assert any(pin.startswith("timm==") for pin in pins)
 
 
 CHILD = """

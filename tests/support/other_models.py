@@ -1,12 +1,16 @@
 """Models as others write them: functions in forward, one module for several calls, checkpointing, odd arguments."""
 
 import importlib
+import sys
+from contextlib import nullcontext
 
 import pytest
 import torch
 from torch import nn
 from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
+
+from support.without_torchvision import has_torchvision, torchvision_names
 
 
 class ResidualBlock(nn.Module):
@@ -153,29 +157,13 @@ MODELS = {
 def import_or_skip(name):
     """Another library, or a skip that says why it is missing.
 
-    torchvision's wheels do not load beside torch for CPUs, since their compiled part asks for CUDA; timm and
-    transformers use names of its Python part alone, which load once the two operators that it asks for are declared.
+    timm requires torchvision. Where that does not import, a stand-in has the names that timm reads meanwhile.
     """
     if importlib.util.find_spec(name) is None:
         pytest.skip(f"{name} is not installed")
+    stand_in = not has_torchvision() and name == "timm" and name not in sys.modules
     try:
-        importlib.import_module("torchvision")
-    except ImportError:
-        pass
-    except RuntimeError:
-        _declare_operators()
-    try:
-        return importlib.import_module(name)
+        with torchvision_names() if stand_in else nullcontext():
+            return importlib.import_module(name)
     except Exception as error:
         pytest.skip(f"{name} does not import here: {type(error).__name__}: {error}")
-
-
-_kept = []
-
-
-def _declare_operators():
-    if not _kept:
-        library = torch.library.Library("torchvision", "DEF")
-        for operator in ("nms", "qnms"):
-            library.define(f"{operator}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
-        _kept.append(library)

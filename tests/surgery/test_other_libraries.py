@@ -1,9 +1,12 @@
 """Models of timm and of transformers, from their own builders, before and after surgery."""
 
 import copy
+import importlib.util
+import sys
 
 import pytest
 import torch
+from support import without_torchvision
 from support.other_models import drawn, import_or_skip
 from torch import nn
 
@@ -34,6 +37,23 @@ def vit():
     return library.ViTModel(library.ViTConfig(image_size=32, patch_size=8, **SMALL)), {
         "pixel_values": drawn(2, 3, 32, 32)
     }
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_timm_imports_without_torchvision_and_nothing_of_the_stand_in_stays():
+    timm = import_or_skip("timm")
+    before = importlib.util.find_spec("torchvision"), {name for name in sys.modules if name.startswith("torchvision")}
+    with without_torchvision.torchvision_names():
+        assert importlib.util.find_spec("torchvision.ops.misc").origin is None
+        from torchvision.datasets import ImageFolder
+    with pytest.raises(ImportError, match="torchvision must be installed for ImageFolder, got a stand-in"):
+        ImageFolder("pictures")
+    after = importlib.util.find_spec("torchvision"), {name for name in sys.modules if name.startswith("torchvision")}
+    assert after == before
+    if before[0] is None:
+        with pytest.raises(AttributeError, match=r"module 'torchvision\.transforms' has no attribute"):
+            timm.data.create_transform(32)
+        assert not import_or_skip("transformers").utils.is_torchvision_available()
 
 
 MAKERS = {

@@ -29,7 +29,7 @@ class Site:
     """A place where an activation is applied: an attribute of `parent`, or the node `index` of its graph.
 
     `function` is that of points, for heights; `original` is the call as it was, of any input, and `writes` says whether
-    that wrote into it.
+    that wrote into it. `inputs` are some that the example gave, `input_channels` their channels.
     """
 
     name: str
@@ -39,6 +39,7 @@ class Site:
     function: Function
     layout: Layout
     inputs: Tensor | None = None
+    input_channels: Tensor | None = None
     calls: int = 1
     traced: Traced | None = None
     index: int = 0
@@ -89,9 +90,17 @@ class Finder:
             self._look_at_code(path, parent, [*children, *attributes], visits)
 
     def _look_at_child(
-        self, path: str, parent: nn.Module, name: str, visits: list[Visit], known: Callable[[str], Layout | str]
+        self,
+        path: str,
+        parent: nn.Module,
+        name: str,
+        visits: list[Visit],
+        known: Callable[[str], Layout | str],
+        untraced: str = "",
     ) -> None:
-        """An attribute that is called once per pass, or so often that all calls share one shape."""
+        """An attribute that is called once per pass, or so often that all calls share one shape; `untraced` says why
+        there is no graph, which would tell the calls apart.
+        """
         value = self._value(parent, name)
         seen = [call for visit in visits for call in visit.calls if call.callee == name or call.callee is value]
         seen = seen or self._calls_elsewhere(value)
@@ -101,6 +110,8 @@ class Finder:
             layout = "the example does not reach it"
         else:
             layout = _one_layout(seen)
+            if isinstance(layout, str) and untraced and len({call.layout for call in seen}) > 1:
+                layout = f"{layout}, and {untraced}"
         self._add(path, parent, name, value, layout, seen)
 
     def _value(self, parent: nn.Module, name: str) -> Any:
@@ -139,7 +150,8 @@ class Finder:
         function = function_of_module(callee) if is_module else original
         inputs = torch.cat([call.inputs for call in seen]) if seen else None
         in_place = in_place or getattr(callee, "inplace", False) is True
-        place = (name, kind, parent, attribute, function, layout, inputs, len(seen) or 1, traced, index)
+        channels = torch.cat([call.channels for call in seen]) if seen else None
+        place = (name, kind, parent, attribute, function, layout, inputs, channels, len(seen) or 1, traced, index)
         self.sites.append(Site(*place, in_place, original))
 
     def _look_at_code(self, path: str, parent: nn.Module, names: list[str], visits: list[Visit]) -> None:
@@ -222,7 +234,7 @@ class Finder:
         """Without a graph: children that were seen are replaced, one for all its calls; functions stay."""
         for name in names:
             known = f"{reason}; pass example"
-            self._look_at_child(path, parent, name, visits, lambda name, known=known: known)  # type: ignore[misc]
+            self._look_at_child(path, parent, name, visits, lambda name, known=known: known, reason)  # type: ignore[misc]
         values = [self._value(parent, name) for name in names]
         calls = [call for call in (visits[0].calls if visits else []) if self._is_function(call)]
         free = [call.callee for call in calls if call.callee not in values]

@@ -39,7 +39,19 @@ class Kind(NamedTuple):
 
 
 _F, _T = functional, torch.Tensor
-_GELUS = ("GELUActivation", "NewGELUActivation", "FastGELUActivation", "QuickGELUActivation", "QuickGELU", "GELUTanh")
+_GELUS = (
+    "AccurateGELUActivation",
+    "BloomGelu",
+    "ClippedGELUActivation",
+    "FastGELUActivation",
+    "GELU",
+    "GELUActivation",
+    "GELUTanh",
+    "NewGELUActivation",
+    "PytorchGELUTanh",
+    "QuickGELU",
+    "QuickGELUActivation",
+)
 KINDS: tuple[Kind, ...] = (
     Kind(nn.ReLU, (_F.relu, torch.relu, _T.relu, _F.relu_, torch.relu_, _T.relu_)),
     Kind(nn.ReLU6, (_F.relu6,)),
@@ -48,7 +60,7 @@ KINDS: tuple[Kind, ...] = (
     Kind(nn.ELU, (_F.elu, _F.elu_)),
     Kind(nn.CELU, (_F.celu, torch.celu, _F.celu_)),
     Kind(nn.SELU, (_F.selu, torch.selu, _F.selu_)),
-    Kind(nn.GELU, (_F.gelu,), (*_GELUS, "PytorchGELUTanh", "GELU")),
+    Kind(nn.GELU, (_F.gelu,), _GELUS),
     Kind(nn.SiLU, (_F.silu,), ("SiLUActivation", "Swish")),
     Kind(nn.Mish, (_F.mish,), ("MishActivation", "Mish")),
     Kind(nn.Hardswish, (_F.hardswish,), ("HardSwish",)),

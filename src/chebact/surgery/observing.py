@@ -17,7 +17,7 @@ from torch.overrides import TorchFunctionMode
 from chebact.recording import run_once
 from chebact.surgery.comparing import seeded
 from chebact.surgery.kinds import function_of_call
-from chebact.surgery.layouts import Layout, layout_of_output
+from chebact.surgery.layouts import Layout, layout_of_output, produced_by
 
 __all__ = ["Call", "Observation", "Visit", "observe"]
 
@@ -27,12 +27,15 @@ SAMPLE = 4096  # inputs of a call that are kept
 
 @dataclass
 class Call:
-    """One call of an activation: `callee` is the child's name, or the function."""
+    """One call of an activation: `callee` is the child's name, or the function; some of its inputs, and the channel of
+    each.
+    """
 
     callee: Any
     shape: tuple[int, ...]
     layout: Layout | str
     inputs: Tensor
+    channels: Tensor
     module: nn.Module | None = None
     function: Callable[[Tensor], Tensor] | None = None
 
@@ -122,7 +125,8 @@ class _Watcher:
         visit = self.stack[-1][1]
         if visit is not None:
             shape = tuple(x.shape)
-            visit.calls.append(Call(callee, shape, self._layout(shape), _some(x), module, function))
+            layout = self._layout(shape)
+            visit.calls.append(Call(callee, shape, layout, *_some(x, layout), module, function))
 
     def _child_name(self, module: nn.Module) -> str:
         parent, visit = self.stack[-1]
@@ -132,23 +136,45 @@ class _Watcher:
         return names[before % len(names)] if names else ""
 
     def _layout(self, shape: tuple[int, ...]) -> Layout | str:
-        """The layer that ran last and gave this shape tells; else the last with these channels at its axis."""
+        """The layer that calls it tells, or that which ran last and gave this shape; else the last that gave these
+        channels at its axis, or this shape but for its channels, which were split or joined since.
+        """
         if self.channel_dim is not None:
             if not -len(shape) <= self.channel_dim < len(shape):
                 return f"channel_dim must be an axis of its input, got {self.channel_dim} for shape {shape}"
             return Layout(shape[self.channel_dim], self.channel_dim, "channel_dim")
+        caller = self.stack[-1][0]
+        known = None if isinstance(caller, nn.Sequential) else produced_by(caller)
+        if known is not None and _has_channels(shape, known):
+            return _at_axis(shape, known, "in")
         for same_shape in (True, False):
             for seen, layout in reversed(self.recent):
-                fits = seen == shape if same_shape else shape[layout.channel_dim :][:1] == (layout.channels,)
-                if len(seen) == len(shape) and fits:
-                    channel_dim = 1 if len(shape) == 2 else layout.channel_dim
-                    return Layout(shape[channel_dim], channel_dim, f"after {layout.evidence}")
+                like = seen == shape or (
+                    not same_shape and (_has_channels(shape, layout) or _agree(shape, seen, layout))
+                )
+                if len(seen) == len(shape) and like:
+                    return _at_axis(shape, layout, "after")
         reshaped = any(
             layout.channel_dim == -1 and math.prod(seen) == math.prod(shape) for seen, layout in list(self.recent)[-1:]
         )
         if len(shape) == 2 or (len(shape) > 3 and not reshaped):
             return Layout(shape[1], 1, "by convention")
         return f"no layer before it tells which axis of {shape} holds the channels; pass channel_dim"
+
+
+def _at_axis(shape: tuple[int, ...], layout: Layout, word: str) -> Layout:
+    channel_dim = 1 if len(shape) == 2 else layout.channel_dim
+    return Layout(shape[channel_dim], channel_dim, f"{word} {layout.evidence}")
+
+
+def _has_channels(shape: tuple[int, ...], layout: Layout) -> bool:
+    return shape[layout.channel_dim :][:1] == (layout.channels,)
+
+
+def _agree(shape: tuple[int, ...], seen: tuple[int, ...], layout: Layout) -> bool:
+    """Whether two shapes of one rank differ at most in their channels."""
+    axis = layout.channel_dim % len(seen)
+    return (*shape[:axis], *shape[axis + 1 :]) == (*seen[:axis], *seen[axis + 1 :])
 
 
 def _children(module: nn.Module) -> list[tuple[str, nn.Module]]:
@@ -175,13 +201,16 @@ def _kept(value: Any) -> Any:
     return value.clone() if isinstance(value, Tensor) else value
 
 
-def _some(x: Tensor) -> Tensor:
-    """Some numbers of all channels: drawn, since every k-th may be of the same channel."""
+def _some(x: Tensor, layout: Layout | str) -> tuple[Tensor, Tensor]:
+    """Some numbers of all channels, and the channel of each: drawn, since every k-th may be of the same channel."""
     flat = x.detach().reshape(-1)
+    places = torch.arange(flat.numel())
     if flat.numel() > SAMPLE:
-        drawn = torch.randint(flat.numel(), (SAMPLE,), generator=torch.Generator().manual_seed(0))
-        flat = flat[drawn.to(flat.device)]
-    return flat.double().cpu()
+        places = torch.randint(flat.numel(), (SAMPLE,), generator=torch.Generator().manual_seed(0))
+        flat = flat[places.to(flat.device)]
+    inner = 1 if isinstance(layout, str) else math.prod(x.shape[layout.channel_dim % x.dim() + 1 :])
+    count = 1 if isinstance(layout, str) else layout.channels
+    return flat.double().cpu(), places // max(1, inner) % max(1, count)
 
 
 def _described(example: Any) -> str:

@@ -226,18 +226,25 @@ def _describe(site: Site, activation: nn.Module) -> Replaced:
         activation.basis.interval if isinstance(activation, ChebyshevLagrange) else None,
         site.calls,
         _distance(site, activation, grid) if own else None,  # type: ignore[arg-type]
-        _distance(site, activation, site.inputs) if own and site.inputs is not None and len(site.inputs) else None,  # type: ignore[arg-type]
+        _distance(site, activation, site.inputs, site.input_channels)  # type: ignore[arg-type]
+        if own and site.inputs is not None and len(site.inputs)
+        else None,
     )
 
 
 @torch.no_grad()
-def _distance(site: Site, activation: ChebyshevLagrange, points: Tensor) -> float:
-    """The largest difference between the new function and the old one at some points, over all channels."""
+def _distance(site: Site, activation: ChebyshevLagrange, points: Tensor, channels: Tensor | None = None) -> float:
+    """The largest difference between the new function and the old one at some points, over all channels, or each
+    point in its own of `channels`.
+    """
     wanted, heights = site.function(points), activation.heights.detach().double().cpu()
     if wanted.dim() == 1:
         wanted, heights = wanted.unsqueeze(0), heights[:1]
     x = points.unsqueeze(1).expand(-1, heights.shape[0])
-    return float((in_plain_torch(x, heights, activation.basis, 1, False).T - wanted).abs().max())
+    apart = (in_plain_torch(x, heights, activation.basis, 1, False).T - wanted).abs()
+    if channels is not None and len(apart) > 1:
+        apart = apart.gather(0, channels.unsqueeze(0))
+    return float(apart.max())
 
 
 def _turn_off_fast_paths(model: nn.Module) -> None:
