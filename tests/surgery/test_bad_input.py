@@ -18,9 +18,23 @@ class Skip(nn.Module):
         return self.branch(x) + x
 
 
+class Gate(nn.Module):
+    def forward(self, x):
+        return torch.tanh(x)
+
+
+def wrapped(model):
+    """A model as DDP holds it, without a second process."""
+    parallel = nn.parallel.DistributedDataParallel.__new__(nn.parallel.DistributedDataParallel)
+    nn.Module.__init__(parallel)
+    parallel.module = model
+    return parallel
+
+
 NET = nn.Sequential(nn.Linear(4, 3), nn.ReLU())
+NOTHING_BEFORE = nn.Sequential(nn.Identity(), nn.ReLU())
 ODD = {
-    "no module": (lambda: chebact.replace_activations("net"), "model must be a torch.nn.Module, got str"),
+    "no module": (lambda: chebact.replace_activations("net"), r"model must be a torch.nn.Module, got 'net' \(str\)"),
     "no activations": (
         lambda: chebact.replace_activations(nn.Linear(2, 2)),
         "got none in Linear; name those that it has in kinds",
@@ -61,10 +75,23 @@ ODD = {
         "got numbers that are not finite",
     ),
     "no kinds": (lambda: chebact.replace_activations(NET, kinds=()), r"kinds must be a tuple of classes.*got \(\)"),
-    "with a typo": (lambda: chebact.replace_activations(NET, with_="cl-extra"), "with_ must be one of relu, "),
+    "with a typo": (
+        lambda: chebact.replace_activations(NET, with_="cl-extra"),
+        "with_ must be one of cl, pcs-cl, tanh-cl, cl-regression, cl-extrapolate, got",
+    ),
     "no such axis": (
         lambda: chebact.replace_activations(NET, torch.zeros(2, 4), channel_dim=5),
-        r"channel_dim must be an axis of its input, got 5 for shape \(2, 3\)",
+        "channel_dim must be left out where the layers tell the axis of every activation, got 5; to set another",
+    ),
+    "no such axis where it is needed": (
+        lambda: chebact.replace_activations(
+            nn.Sequential(nn.Identity(), nn.ReLU()), torch.zeros(2, 3, 4), channel_dim=5
+        ),
+        r"channel_dim must be an axis of its input, got 5 for shape \(2, 3, 4\)",
+    ),
+    "an axis without an example": (
+        lambda: chebact.replace_activations(NET, channel_dim=1),
+        r"channel_dim must be given with an example, got 1 \(int\); pass an input too",
     ),
     "heads": (
         lambda: chebact.replace_activations(

@@ -31,7 +31,7 @@ def choose(found: Sequence[T], where: Where, left: Sequence[Left] = ()) -> list[
     if isinstance(where, slice):
         chosen = list(found[where])
     elif callable(where):
-        chosen = [each for each in found if where(each)]
+        chosen = [each for each in found if _asks(where, each)]
     elif isinstance(where, (str, list, tuple, set, frozenset)):
         chosen = _by_patterns(found, [where] if isinstance(where, str) else list(where), left)
     else:
@@ -39,6 +39,16 @@ def choose(found: Sequence[T], where: Where, left: Sequence[Left] = ()) -> list[
     if not chosen:
         raise ValueError(f"where must choose an activation, got {where!r}, which chooses none of {_names(found)}")
     return chosen
+
+
+def _asks(where: Callable[[Any], bool], row: Any) -> bool:
+    try:
+        return bool(where(row))
+    except (AttributeError, TypeError) as error:
+        raise TypeError(
+            "where must be a function of a row, which has a name, a kind and channels, got one that raised "
+            f"{type(error).__name__}: {error}; write for example where=lambda row: row.name.startswith('layer4')"
+        ) from error
 
 
 def _by_patterns(found: Sequence[T], patterns: list[Any], left: Sequence[Left]) -> list[T]:

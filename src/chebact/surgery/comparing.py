@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import Any
 
 import torch
-from torch import Tensor, nn
-from torch.nn.parameter import is_lazy
+from torch import Tensor
 
-__all__ = ["buffers_kept", "difference_between", "is_same", "seeded", "tensors_in"]
+__all__ = ["difference_between", "is_same", "tensors_in"]
 
 UNITS = {torch.float64: 64, torch.float32: 64, torch.bfloat16: 4, torch.float16: 4}  # last places that may differ
 
@@ -59,24 +57,3 @@ def _is_close(one: Tensor, other: Tensor) -> bool:
     size = float(finite.abs().max()) if finite.numel() else 0.0
     most = UNITS[one.dtype] * torch.finfo(one.dtype).eps * size
     return torch.allclose(one, other, rtol=0, atol=most, equal_nan=True)
-
-
-@contextmanager
-def seeded() -> Iterator[None]:
-    """The same random numbers in every such block; those of the caller go on afterwards."""
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        yield
-
-
-@contextmanager
-def buffers_kept(model: nn.Module) -> Iterator[None]:
-    """Buffers, which the model that was given shares, are afterwards what they were before the block."""
-    kept = [(buffer, buffer.clone()) for buffer in model.buffers() if not is_lazy(buffer) and not buffer.is_meta]
-    try:
-        yield
-    finally:
-        with torch.no_grad():
-            for buffer, before in kept:
-                if not torch.equal(buffer, before):  # its version does not tell: batch norm writes past it
-                    buffer.copy_(before)

@@ -9,14 +9,16 @@ from functools import partial
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor, fx, nn
 
 from chebact.initial import Function
 from chebact.surgery.aliases import SHARED, may_be_shared, writes
-from chebact.surgery.comparing import buffers_kept, is_same, seeded
+from chebact.surgery.comparing import is_same
+from chebact.surgery.kept_state import state_kept
 from chebact.surgery.kinds import FUNCTIONS, function_of_call, function_of_module, is_activation, kind_of
 from chebact.surgery.layouts import PASSING, Layout, consumed_by, produced_by
 from chebact.surgery.observing import Call, Observation, Visit
+from chebact.surgery.random_states import seeded
 from chebact.surgery.report import Left
 from chebact.surgery.rewriting import forward_of
 from chebact.surgery.tracing import Traced, TracingError, callee_of, find_layout, functions_in_code, trace
@@ -109,7 +111,7 @@ class Finder:
         elif not seen:
             layout = "the example does not reach it"
         else:
-            layout = _one_layout(seen)
+            layout = _or_by_neighbours(_one_layout(seen), known(name), seen)
             if isinstance(layout, str) and untraced and len({call.layout for call in seen}) > 1:
                 layout = f"{layout}, and {untraced}"
         self._add(path, parent, name, value, layout, seen)
@@ -207,7 +209,8 @@ class Finder:
         taken: set[str] = set()
         for index, (node, callee) in enumerate(zip(nodes, callees, strict=True)):
             seen = [visit.calls[index] for visit in visits if len(visit.calls) == len(nodes)]
-            layout = _one_layout(seen) if seen else find_layout(node, parent, self.is_activation)
+            layout = find_layout(node, parent, self.is_activation)
+            layout = _or_by_neighbours(_one_layout(seen), layout, seen) if seen else layout
             if isinstance(layout, str) and (whole := produced_by(parent)):  # a layer that ends in its activation
                 layout = whole._replace(evidence=f"in {whole.evidence}")
             in_place = writes(node, parent)
@@ -215,6 +218,8 @@ class Finder:
                 layout = SHARED
             if len(node.all_input_nodes) > 1:
                 layout = "forward computes an argument of it beside x"
+            if not _depends_on_input(node):
+                layout = "it is applied to weights, not to what the module is given"
             if isinstance(callee, nn.Module) and often[id(callee)] == 1:
                 self._add(path, parent, str(node.target), callee, layout, seen)
                 continue
@@ -241,8 +246,23 @@ class Finder:
         if self.observation is None and not names:
             words = {getattr(f, "__name__", ""): f for f in FUNCTIONS if self.is_activation(f)}
             free = [words[word] for word in sorted(words.keys() & functions_in_code(parent))]
-        for callee in free:
-            self._add(path, parent, f"{FUNCTIONS[callee].name.lower()}()", callee, reason, [])
+        do = "; make it a module of its own, such as self.act = nn.ReLU(), which needs no graph"
+        for callee, count in Counter(free).items():
+            times = f" ({count} calls)" if count > 1 else ""
+            self._add(path, parent, f"{FUNCTIONS[callee].name.lower()}()", callee, f"{reason}{times}{do}", [])
+
+
+def _depends_on_input(node: fx.Node) -> bool:
+    """Whether a node computes with an argument of forward, at some remove."""
+    todo, seen = [node], {node}
+    while todo:
+        for source in todo.pop().all_input_nodes:
+            if source.op == "placeholder":
+                return True
+            if source not in seen:
+                seen.add(source)
+                todo.append(source)
+    return False
 
 
 def _one_layout(calls: list[Call]) -> Layout | str:
@@ -256,6 +276,14 @@ def _one_layout(calls: list[Call]) -> Layout | str:
             places = sorted({f"{each[0]} at axis {each[1]}" for each in layouts})
             return f"one module is called with different channels: {', '.join(map(str, places))}"
     return first
+
+
+def _or_by_neighbours(layout: Layout | str, other: Layout | str, calls: list[Call]) -> Layout | str:
+    """What the run tells, or where it tells nothing what the layers beside tell, if the shapes that were seen agree."""
+    if not isinstance(layout, str) or isinstance(other, str):
+        return layout
+    fits = (shape[other.channel_dim :][:1] == (other.channels,) for shape in (call.shape for call in calls))
+    return other if all(fits) else layout
 
 
 def _beside(parent: nn.Module, name: str) -> Layout | str:
@@ -317,7 +345,7 @@ def _try(forward: Callable[..., Any], module: nn.Module, visit: Visit) -> Any:
     copies = [each.clone() if isinstance(each, Tensor) else each for each in visit.args]
     named = {name: each.clone() if isinstance(each, Tensor) else each for name, each in visit.kwargs.items()}
     try:
-        with seeded(), buffers_kept(module):
+        with seeded(), state_kept(module):
             return forward(*copies, **named)
     except Exception as error:
         return error

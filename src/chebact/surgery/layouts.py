@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from torch import nn
 
-__all__ = ["PASSING", "Layout", "consumed_by", "layout_of_output", "produced_by"]
+__all__ = ["CONVOLUTIONS", "PASSING", "Layout", "consumed_by", "layout_of_output", "produced_by"]
 
 
 class Layout(NamedTuple):
@@ -80,6 +80,10 @@ def _layout(layer: nn.Module, side: str) -> Layout | None:
         return Layout(layer.num_features, 1, name)
     if isinstance(layer, nn.GroupNorm):
         return Layout(layer.num_channels, 1, name)
+    if isinstance(layer, nn.RNNBase) and side == "out":
+        return Layout((layer.proj_size or layer.hidden_size) * (1 + layer.bidirectional), -1, name)
+    if isinstance(layer, nn.MultiheadAttention) and side == "out":
+        return Layout(layer.embed_dim, -1, name)
     if isinstance(layer, (nn.TransformerEncoderLayer, nn.TransformerDecoderLayer)):
         return Layout(layer.linear2.out_features, -1, name)
     if type(layer) is nn.LayerNorm and len(layer.normalized_shape) == 1:  # subclasses normalise other axes

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
 import math
-from collections import deque
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -14,14 +12,16 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
+from chebact.checks import describe
 from chebact.recording import run_once
-from chebact.surgery.comparing import seeded
+from chebact.surgery.comparing import tensors_in
 from chebact.surgery.kinds import function_of_call
-from chebact.surgery.layouts import Layout, layout_of_output, produced_by
+from chebact.surgery.layers_before import LayersBefore
+from chebact.surgery.layouts import Layout
+from chebact.surgery.random_states import seeded
 
 __all__ = ["Call", "Observation", "Visit", "observe"]
 
-RECENT = 64  # layers before an activation that are looked at for its layout
 SAMPLE = 4096  # inputs of a call that are kept
 
 
@@ -63,9 +63,10 @@ def observe(
 ) -> Observation:
     """Run a model once on `example`, in evaluation mode and without derivatives, and write down what happened.
 
-    `channel_dim` is the channel axis of all, where it is known.
+    `channel_dim` is the channel axis of those of which no layer tells it.
     """
-    watcher = _Watcher(model, is_activation, channel_dim)
+    batch = next((tensor.shape[0] for tensor in tensors_in(example) if tensor.dim() > 0), None)
+    watcher = _Watcher(model, is_activation, batch, channel_dim)
     fast = torch.backends.mha.get_fastpath_enabled()
     torch.backends.mha.set_fastpath_enabled(False)  # torch's fast transformer layers call no activation of their own
     try:
@@ -83,17 +84,20 @@ def observe(
         ) from error
     finally:
         torch.backends.mha.set_fastpath_enabled(fast)
+    if layer := watcher.layers.unbatched:
+        raise ValueError(f"example must have a batch axis, got an input of {layer} without one; pass x.unsqueeze(0)")
     return Observation(watcher.visits, output)
 
 
 class _Watcher:
-    def __init__(self, model: nn.Module, is_activation: Callable[[Any], bool], channel_dim: int | None) -> None:
+    def __init__(
+        self, model: nn.Module, is_activation: Callable[[Any], bool], batch: int | None, channel_dim: int | None
+    ) -> None:
         self.names = {id(part): name for name, part in model.named_modules()}
         self.parts = {id(part): _children(part) for part in model.modules()}
-        self.is_activation, self.channel_dim = is_activation, channel_dim
+        self.is_activation, self.layers = is_activation, LayersBefore(batch, channel_dim)
         self.visits: dict[str, list[Visit]] = {}
         self.stack: list[tuple[nn.Module, Visit | None]] = []
-        self.recent: deque[tuple[tuple[int, ...], Layout]] = deque(maxlen=RECENT)
 
     def enter(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         if self.is_activation(module):
@@ -111,8 +115,7 @@ class _Watcher:
         if visit is None:
             return
         visit.output = _kept(output)
-        if isinstance(output, Tensor) and (layout := layout_of_output(module, tuple(output.shape))):
-            self.recent.append((tuple(output.shape), layout))
+        self.layers.note(module, output)
 
     def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         x = args[0] if args else kwargs.get("input")
@@ -125,7 +128,7 @@ class _Watcher:
         visit = self.stack[-1][1]
         if visit is not None:
             shape = tuple(x.shape)
-            layout = self._layout(shape)
+            layout = self.layers.find_layout(shape, self.stack[-1][0])
             visit.calls.append(Call(callee, shape, layout, *_some(x, layout), module, function))
 
     def _child_name(self, module: nn.Module) -> str:
@@ -134,47 +137,6 @@ class _Watcher:
         names = [name for name in names if name.count(".") == names[0].count(".")]
         before = 0 if visit is None else sum(call.callee in names for call in visit.calls)
         return names[before % len(names)] if names else ""
-
-    def _layout(self, shape: tuple[int, ...]) -> Layout | str:
-        """The layer that calls it tells, or that which ran last and gave this shape; else the last that gave these
-        channels at its axis, or this shape but for its channels, which were split or joined since.
-        """
-        if self.channel_dim is not None:
-            if not -len(shape) <= self.channel_dim < len(shape):
-                return f"channel_dim must be an axis of its input, got {self.channel_dim} for shape {shape}"
-            return Layout(shape[self.channel_dim], self.channel_dim, "channel_dim")
-        caller = self.stack[-1][0]
-        known = None if isinstance(caller, nn.Sequential) else produced_by(caller)
-        if known is not None and _has_channels(shape, known):
-            return _at_axis(shape, known, "in")
-        for same_shape in (True, False):
-            for seen, layout in reversed(self.recent):
-                like = seen == shape or (
-                    not same_shape and (_has_channels(shape, layout) or _agree(shape, seen, layout))
-                )
-                if len(seen) == len(shape) and like:
-                    return _at_axis(shape, layout, "after")
-        reshaped = any(
-            layout.channel_dim == -1 and math.prod(seen) == math.prod(shape) for seen, layout in list(self.recent)[-1:]
-        )
-        if len(shape) == 2 or (len(shape) > 3 and not reshaped):
-            return Layout(shape[1], 1, "by convention")
-        return f"no layer before it tells which axis of {shape} holds the channels; pass channel_dim"
-
-
-def _at_axis(shape: tuple[int, ...], layout: Layout, word: str) -> Layout:
-    channel_dim = 1 if len(shape) == 2 else layout.channel_dim
-    return Layout(shape[channel_dim], channel_dim, f"{word} {layout.evidence}")
-
-
-def _has_channels(shape: tuple[int, ...], layout: Layout) -> bool:
-    return shape[layout.channel_dim :][:1] == (layout.channels,)
-
-
-def _agree(shape: tuple[int, ...], seen: tuple[int, ...], layout: Layout) -> bool:
-    """Whether two shapes of one rank differ at most in their channels."""
-    axis = layout.channel_dim % len(seen)
-    return (*shape[:axis], *shape[axis + 1 :]) == (*seen[:axis], *seen[axis + 1 :])
 
 
 def _children(module: nn.Module) -> list[tuple[str, nn.Module]]:
@@ -216,4 +178,7 @@ def _some(x: Tensor, layout: Layout | str) -> tuple[Tensor, Tensor]:
 def _described(example: Any) -> str:
     if isinstance(example, Tensor):
         return f"a tensor of shape {tuple(example.shape)}"
-    return f"{type(example).__name__} {inspect.cleandoc(repr(example))[:60]}"
+    if isinstance(example, list):
+        return f"a list of {len(example)}; pass a tuple if these are the inputs"
+    shapes = ", ".join(str(tuple(tensor.shape)) for tensor in tensors_in(example))
+    return f"{type(example).__name__} with tensors of shape {shapes}" if shapes else describe(example)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
 
@@ -10,22 +10,25 @@ import torch
 from torch import Tensor, nn
 
 from chebact.activations import ChebyshevLagrange
-from chebact.checks import Interval, check_axis, check_choice, check_degree, check_interval
+from chebact.checks import Interval, check_choice, check_degree, check_interval
 from chebact.compiled import in_plain_torch
 from chebact.initial import INITIAL_SHAPES, Init
 from chebact.node_positions import nodes
 from chebact.recording import run_once
+from chebact.surgery.checking import check_arguments, check_channel_dim, say_nothing_found
 from chebact.surgery.choosing import Where, choose
-from chebact.surgery.comparing import buffers_kept, difference_between, seeded
+from chebact.surgery.comparing import difference_between
 from chebact.surgery.finding import Finder, Site
-from chebact.surgery.kinds import DEFAULT_KINDS, KINDS, is_activation
-from chebact.surgery.layouts import Layout
+from chebact.surgery.kept_state import is_lazy_layer, state_kept
+from chebact.surgery.kinds import DEFAULT_KINDS, is_activation
 from chebact.surgery.observing import observe
+from chebact.surgery.other_methods import old_functions_in_methods
+from chebact.surgery.random_states import seeded
 from chebact.surgery.report import Replaced, Report
 from chebact.surgery.rewriting import call_instead, rewrite_forward
-from chebact.surgery.sharing import copy_structure
+from chebact.surgery.sharing import copy_structure, keep_activation_when_copied_
 from chebact.surgery.tracing import Traced
-from chebact.surgery.verifying import put, verify
+from chebact.surgery.verifying import put, run_original, verify
 from chebact.table import ACTIVATIONS, Factory, make_activation, takes
 
 __all__ = ["Replacement", "replace_activations"]
@@ -79,7 +82,7 @@ def replace_activations(
         degree: of the polynomials.
         init: "same" starts as the function that is replaced; or as `ChebyshevLagrange` takes it.
         interval: of all; "fit" puts 90 % of the inputs that the example gives each activation into its interval.
-        channel_dim: the channel axis of every activation, where the run and the layers cannot tell.
+        channel_dim: the channel axis of those activations of which neither the run nor the layers tell it.
         where: which ones: a name or names with * and ?, a slice of all in order (`slice(-8, None)` is the last 8), or
             a function of each one found, which has a `name`, a `kind` and `channels`.
         functional: False leaves functions in forward methods alone.
@@ -91,33 +94,42 @@ def replace_activations(
     >>> replacement.model[1], replacement.model[0].weight is net[0].weight
     (ChebyshevLagrange(32, degree=3, channel_dim=-1, tails='extrapolate', init='relu'), True)
     """
-    _check(model, kinds, example, interval)
-    if channel_dim is not None:
-        check_axis(channel_dim)
-    new = copy_structure(model, share=not copy)
-    wanted = partial(is_activation, kinds=kinds, functional=functional)
-    with buffers_kept(new):
-        seen = None if example is None else observe(new, example, wanted, channel_dim)
-        finder = Finder(new, kinds, functional, seen)
-    sites = [_placed(site, channel_dim) for site in finder.sites]
-    if not sites:
-        raise ValueError(_nothing(model, finder, kinds))
-    sites = choose(sites, where, finder.left)
-    built = [_build(site, with_, check_degree(degree), init, _interval(site, interval)) for site in sites]
-    rows = tuple(_describe(site, activation) for site, activation in zip(sites, built, strict=True))
-    if dry_run:
-        return Replacement(model, Report(rows, tuple(finder.left)))
-    _rewrite(sites)
-    if seen is not None:
-        verify(new, sites, example, seen.output)
+    check_arguments(model, kinds, example, interval, channel_dim, copy)
+    with torch.inference_mode(False):  # heights that are made in inference mode cannot be trained
+        new = copy_structure(model, share=not copy)
+        wanted = partial(is_activation, kinds=kinds, functional=functional)
+        with state_kept(new):
+            seen = None if example is None else observe(new, example, wanted, channel_dim)
+            finder = Finder(new, kinds, functional, seen)
+        if not finder.sites:
+            raise ValueError(say_nothing_found(model, finder.left, kinds))
+        check_channel_dim(channel_dim, finder.sites)
+        sites = choose(finder.sites, where, finder.left)
+        built = [_build(site, with_, check_degree(degree), init, _interval(site, interval)) for site in sites]
+        rows = tuple(_describe(site, activation) for site, activation in zip(sites, built, strict=True))
+        report = Report(rows, tuple(finder.left), notes=old_functions_in_methods(sites))
+        if dry_run:
+            return Replacement(model, report)
+        _rewrite(sites)
+        if seen is not None:
+            lazy = any(map(is_lazy_layer, model.modules()))  # a run would give them a shape
+            verify(new, sites, example, seen.output if lazy else run_original(model, example))
+        _put_all(new, sites, built)
+        if seen is None:
+            return Replacement(new, report)
+        with state_kept(new), seeded():
+            difference = difference_between(run_once(new, example), seen.output)
+        return Replacement(new, replace(report, output_difference=difference))
+
+
+def _put_all(model: nn.Module, sites: list[Site], built: list[nn.Module]) -> None:
+    """Make the new activations children of the model, and keep torch's layers from passing by them."""
     for site, activation in zip(sites, built, strict=True):
         put(site, activation)
-    _turn_off_fast_paths(new)
-    if seen is None:
-        return Replacement(new, Report(rows, tuple(finder.left)))
-    with buffers_kept(new), seeded():
-        difference = difference_between(run_once(new, example), seen.output)
-    return Replacement(new, Report(rows, tuple(finder.left), difference))
+    for site in sites:
+        if isinstance(site.parent, nn.TransformerDecoderLayer):
+            keep_activation_when_copied_(site.parent)
+    _turn_off_fast_paths(model)
 
 
 def _rewrite(sites: list[Site]) -> None:
@@ -129,53 +141,6 @@ def _rewrite(sites: list[Site]) -> None:
             graphs[id(site.traced)] = site.traced
     for traced in graphs.values():
         rewrite_forward(traced)
-
-
-def _check(model: Any, kinds: Any, example: Any, interval: Any) -> None:
-    if not isinstance(model, nn.Module):
-        raise TypeError(f"model must be a torch.nn.Module, got {type(model).__name__}")
-    _check_is_plain(model)
-    if (
-        not isinstance(kinds, tuple)
-        or not kinds
-        or not all(isinstance(kind, type) and issubclass(kind, nn.Module) for kind in kinds)
-    ):
-        raise TypeError(f"kinds must be a tuple of classes of modules, got {kinds!r}; pass kinds=(nn.ReLU,)")
-    if isinstance(interval, str) and interval != "fit":
-        raise ValueError(f"interval must be a pair of numbers or 'fit', got {interval!r}")
-    if interval == "fit" and example is None:
-        raise ValueError("interval='fit' must come with an example, got none; pass an input of the model as example")
-
-
-def _check_is_plain(model: nn.Module) -> None:
-    """Compiled modules hide what they call, and a script has no Python code to rewrite."""
-    for name, part in model.named_modules():
-        kind = type(part).__name__
-        if kind == "OptimizedModule" or isinstance(part, torch.jit.ScriptModule):
-            raise ValueError(
-                f"model must be plain Python, got {kind}{name and f' at {name}'}; replace the activations of the model "
-                "that was compiled or scripted (of torch.compile: model._orig_mod), then compile the new one"
-            )
-
-
-def _nothing(model: nn.Module, finder: Finder, kinds: tuple[type[nn.Module], ...]) -> str:
-    """Why nothing can be replaced, and what to do."""
-    wanted = ", ".join(kind.__name__ for kind in kinds)
-    if finder.left:
-        reasons = "; ".join(f"{name} ({kind}): {reason}" for name, kind, reason in finder.left[:5])
-        return f"model must have an activation that can be replaced, got {len(finder.left)} that cannot: {reasons}"
-    if is_activation(model, kinds, False):
-        return f"model must have activations inside, got {type(model).__name__} itself; use ChebyshevLagrange instead"
-    others = tuple(kind.module for kind in KINDS)
-    there = sorted({type(part).__name__ for part in model.modules() if isinstance(part, others)})
-    hint = f"it has {', '.join(there)}: name them in kinds" if there else "name those that it has in kinds"
-    return f"model must have activations of the kinds {wanted}, got none in {type(model).__name__}; {hint}"
-
-
-def _placed(site: Site, channel_dim: int | None) -> Site:
-    if channel_dim is not None:
-        site.layout = Layout(site.layout.channels, channel_dim, "channel_dim")
-    return site
 
 
 def _interval(site: Site, interval: Any) -> Interval:
@@ -194,7 +159,11 @@ def _build(site: Site, with_: str | Factory, degree: int, init: Any, interval: I
     start = _start(site, degree, interval) if isinstance(init, str) and init == "same" else init
     options = {"degree": degree, "channel_dim": site.layout.channel_dim, "init": start, "interval": interval}
     if isinstance(with_, str):
-        module = make_activation(check_choice("with_", with_, ACTIVATIONS), site.layout.channels, **options)
+        learned = [name for name, row in ACTIVATIONS.items() if takes(row.build, "init")]
+        module = make_activation(check_choice("with_", with_, learned), site.layout.channels, **options)
+    elif isinstance(with_, nn.Module):
+        kind = type(with_).__name__
+        raise TypeError(f"with_ must be a class or a function that makes a module, got a {kind}; pass {kind} itself")
     elif callable(with_):
         module = with_(site.layout.channels, **{name: value for name, value in options.items() if takes(with_, name)})
     else:

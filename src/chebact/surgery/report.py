@@ -46,6 +46,8 @@ HEADS = ("name", "was", "channels", "axis", "known by", "interval", "calls", "on
 class Report:
     """What was replaced, what was left, and the largest difference of the model's output on the example.
 
+    `notes` are what to know of the rest of the model.
+
     >>> print(Report((Replaced("1", "ReLU", 8, 1, "after Linear", (-1.0, 1.0), 1, 0.1),), (), None))
     name  was   channels  axis      known by  interval  calls  on [-1, 1]  on example
     1     ReLU         8     1  after Linear   [-1, 1]      1         0.1           -
@@ -55,10 +57,12 @@ class Report:
     replaced: tuple[Replaced, ...]
     left: tuple[Left, ...]
     output_difference: float | None = None
+    notes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         lines = [text_table([HEADS, *map(_cells, self.replaced)], words=2)]
         lines += [f"left: {name} ({kind}): {reason}" for name, kind, reason in self.left]
+        lines += [f"note: {note}" for note in self.notes]
         return "\n".join([*lines, self._sum()])
 
     def _sum(self) -> str:
@@ -72,6 +76,7 @@ class Report:
         rows = "".join(f"<tr>{_html(_cells(row))}</tr>" for row in self.replaced)
         left = "".join(f"<li>{escape(name)} ({escape(kind)}): {escape(why)}</li>" for name, kind, why in self.left)
         kept = f"<p>left as they are:</p><ul>{left}</ul>" if left else ""
+        kept += "".join(f"<p>note: {escape(note)}</p>" for note in self.notes)
         return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{kept}<p>{escape(self._sum())}</p>"
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 from types import ModuleType
 from typing import Any
 
 from torch import nn
 
 from chebact.surgery.aliases import writes
-from chebact.surgery.tracing import Traced
+from chebact.surgery.tracing import Traced, is_plain
 
 __all__ = ["call_instead", "forward_of", "rewrite_forward"]
 
@@ -48,28 +49,62 @@ def _source(traced: Traced) -> tuple[str, dict[str, str], dict[str, Any]]:
     modules = {name: value.__name__ for name, value in names.items() if isinstance(value, ModuleType)}
     objects = {name: value for name, value in names.items() if name not in modules}
     text = ""
-    free = ", ".join(str(node.target) for node in traced.graphs[False].nodes if node.op == "placeholder")
+    free = [str(node.target) for node in traced.graphs[False].nodes if node.op == "placeholder"]
     for training, code in codes.items():
         text += code.src.replace("def forward(", f"def {'training' if training else 'evaluation'}_forward(", 1)
     same = codes[True].src == codes[False].src
-    body = f"evaluation_forward(self, {free})"
-    body = body if same else f"training_forward(self, {free}) if self.training else {body}"
-    return text + _signature(traced) + f"    return {body}\n", modules, objects
+    body = f"evaluation_forward(self, {', '.join(free)})"
+    body = body if same else f"training_forward(self, {', '.join(free)}) if self.training else {body}"
+    head, defaults = _signature(traced, free)
+    text += f"{head}{_conditions(traced, free)}    return {body}\n"
+    return text, modules | {"_checks": "chebact.checks"}, objects | defaults
 
 
-def _signature(traced: Traced) -> str:
-    """The first lines of forward: all arguments, and a word about those that the graph was made for."""
-    inputs = [node for node in traced.graphs[False].nodes if node.op == "placeholder"]
-    free = [f"{node.target}={node.args[0]!r}" if node.args else str(node.target) for node in inputs]
-    free.sort(key=lambda text: "=" in text and not text.startswith("*"))
-    lines = f"\ndef forward({', '.join(['self', *free, *(f'{k}={v!r}' for k, v in traced.fixed.items())])}):\n"
-    for name, value in traced.fixed.items():
+class _Text(str):
+    """A default as it stands in code."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def _signature(traced: Traced, free: list[str]) -> tuple[str, dict[str, Any]]:
+    """The first line of forward, with the arguments of the module's own in their order, and the defaults that it
+    names; *rest and **rest are left out where the graph has no place for them.
+    """
+    shown, defaults = [], dict[str, Any]()
+    for parameter in inspect.signature(traced.module.forward).parameters.values():
+        starred = "*" * (1 + (parameter.kind is parameter.VAR_KEYWORD)) + parameter.name
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD) and starred not in free:
+            continue
+        default = parameter.default
+        if default is not parameter.empty and not is_plain(default):
+            defaults[f"_default_{parameter.name}"] = default
+            default = _Text(f"_default_{parameter.name}")
+        shown.append(parameter.replace(default=default, annotation=parameter.empty))
+    this = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    if shown and shown[0].kind is inspect.Parameter.POSITIONAL_ONLY:
+        this = this.replace(kind=inspect.Parameter.POSITIONAL_ONLY)
+    return f"\ndef forward{inspect.Signature([this, *shown])}:\n", defaults
+
+
+def _conditions(traced: Traced, free: list[str]) -> str:
+    """The lines that refuse values for which the graph does not hold."""
+    lines = ""
+    for name, value in [*traced.fixed.items(), *((f"self.{name}", value) for name, value in traced.attributes.items())]:
         differs = f"{name} is not {value!r}" if value is None or isinstance(value, bool) else f"{name} != {value!r}"
-        lines += f"    if {differs}:\n        raise ValueError('{name} must be ' + repr({value!r}) + ', as it was when "
-        lines += (
-            f"the activations were replaced, got ' + repr({name}) + '; replace them with an example that has it')\n"
-        )
+        lines += _refusal(differs, name, f"{value!r}, as it was when the activations were replaced")
+    for name, parameter in inspect.signature(traced.module.forward).parameters.items():
+        if name in free and parameter.default is not parameter.empty:
+            plain = f"{name} is None or isinstance({name}, (bool, int, float, str))"
+            lines += _refusal(plain, name, "given, as it was when the activations were replaced")
     return lines
+
+
+def _refusal(condition: str, name: str, wanted: str) -> str:
+    do = "replace them again with this value"
+    return f"    if {condition}:\n        raise ValueError(_checks.must_be({name!r}, {wanted!r}, {name}, {do!r}))\n"
 
 
 def _make_forward(text: str, modules: dict[str, str], objects: dict[str, Any]) -> Any:

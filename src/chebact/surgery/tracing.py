@@ -5,9 +5,10 @@ from __future__ import annotations
 import inspect
 import math
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from types import CodeType
 from typing import Any
 
@@ -18,7 +19,7 @@ from chebact.surgery.kinds import METHODS
 from chebact.surgery.layouts import PASSING, Layout, consumed_by, produced_by
 from chebact.surgery.side_effects import TracingError, current_modes, refuse_side_effects
 
-__all__ = ["Traced", "TracingError", "find_layout", "functions_in_code", "trace"]
+__all__ = ["Traced", "TracingError", "callee_of", "find_layout", "functions_in_code", "names_in_code", "trace"]
 
 SIMPLE = (type(None), bool, int, float, str)
 KEEPING = {
@@ -41,28 +42,33 @@ KEEPING = {
 class Traced:
     """A module's graphs, in evaluation and in training mode, and the nodes of its activations, in order.
 
-    `fixed` are the arguments that had a value of their own while the graph was made, `kept` those that are free.
+    `fixed` are the optional arguments, `attributes` the attributes of the module that had a plain value while the
+    graph was made: it holds for these values.
     """
 
     module: nn.Module
     graphs: dict[bool, fx.Graph]
     nodes: dict[bool, list[fx.Node]]
     fixed: dict[str, Any]
+    attributes: dict[str, Any]
 
 
 def trace(
     module: nn.Module, is_activation: Callable[[Any], bool], args: tuple[Any, ...] = (), kwargs: Any = None
 ) -> Traced:
     """The graphs of a module; `args` and `kwargs` are those of a call that was seen."""
+    if "forward" in vars(module):
+        raise TracingError("its forward was set on the object, not in its class; replace the activations before that")
     fixed = _fixed_arguments(module, args, kwargs or {})
-    graphs = {training: _graph(module, fixed, training) for training in (False, True)}
+    attributes: dict[str, Any] = {}
+    graphs = {training: _graph(module, fixed, attributes, training) for training in (False, True)}
     nodes = {
         training: [node for node in graph.nodes if is_activation(callee_of(node, module))]
         for training, graph in graphs.items()
     }
     if [callee_of(node, module) for node in nodes[False]] != [callee_of(node, module) for node in nodes[True]]:
         raise TracingError("training and evaluation call different activations")
-    return Traced(module, graphs, nodes, fixed)
+    return Traced(module, graphs, nodes, fixed, attributes)
 
 
 def callee_of(node: fx.Node, module: nn.Module) -> Any:
@@ -126,11 +132,11 @@ class _Tracer(fx.Tracer):
         return super().create_arg(a)
 
 
-def _graph(module: nn.Module, fixed: dict[str, Any], training: bool) -> fx.Graph:
+def _graph(module: nn.Module, fixed: dict[str, Any], attributes: dict[str, Any], training: bool) -> fx.Graph:
     modes = [(part, part.training) for part in module.modules()]
     try:
         module.train(training)
-        with _narrowed(module, fixed), refuse_side_effects(module), torch.enable_grad():
+        with _narrowed(module, fixed, attributes), refuse_side_effects(module), torch.enable_grad():
             graph = _Tracer().trace(module)
     except TracingError:
         raise
@@ -163,44 +169,96 @@ def _fixed_arguments(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str,
 
 
 @contextmanager
-def _narrowed(module: nn.Module, fixed: dict[str, Any]) -> Iterator[None]:
-    """The module with a forward of the free arguments alone, while the block lasts; *rest and **rest stay empty."""
-    own, parameters = type(module), inspect.signature(module.forward).parameters.values()
-    if not fixed and not any(p.kind is p.KEYWORD_ONLY for p in parameters):
-        yield
-        return
-    names = [p.name for p in parameters if p.name not in fixed and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
-    given = [p.name if p.kind is p.POSITIONAL_ONLY else f"{p.name}={p.name}" for p in parameters if p.name in names]
-    free, passed = ", ".join(["self", *names]), ", ".join(["self", *given])
-    text = f"def make(own, fixed):\n    def forward({free}):\n        return own({passed}, **fixed)\n    return forward"
-    place: dict[str, Any] = {}
-    exec(text, own.forward.__globals__, place)  # its globals, where torch.fx looks for what it wraps
-    module.__class__ = type(own.__name__, (own,), {"forward": place["make"](own.forward, fixed)})
+def _narrowed(module: nn.Module, fixed: dict[str, Any], attributes: dict[str, Any]) -> Iterator[None]:
+    """The module with a forward of the free arguments alone, while the block lasts; *rest and **rest stay empty.
+
+    The plain attributes that it reads meanwhile are written into `attributes`.
+    """
+    own: Any = type(module)
+    members: dict[str, Any] = {"__getattribute__": _noting(attributes)}
+    parameters = inspect.signature(module.forward).parameters.values()
+    if fixed or any(p.kind is p.KEYWORD_ONLY for p in parameters):
+        members["forward"] = _forward_of_free_arguments(own, parameters, fixed)
+    module.__class__ = type(own.__name__, (own,), members)
     try:
         yield
     finally:
         module.__class__ = own
 
 
+def _forward_of_free_arguments(own: Any, parameters: Collection[inspect.Parameter], fixed: dict[str, Any]) -> Any:
+    names = [p.name for p in parameters if p.name not in fixed and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    given = [p.name if p.kind is p.POSITIONAL_ONLY else f"{p.name}={p.name}" for p in parameters if p.name in names]
+    free, passed = ", ".join(["self", *names]), ", ".join(["self", *given])
+    text = f"def make(own, fixed):\n    def forward({free}):\n        return own({passed}, **fixed)\n    return forward"
+    place: dict[str, Any] = {}
+    exec(text, own.forward.__globals__, place)  # its globals, where torch.fx looks for what it wraps
+    return place["make"](own.forward, fixed)
+
+
+def _noting(attributes: dict[str, Any]) -> Any:
+    """A way to read attributes that notes those of plain values, torch's own aside."""
+
+    def read(self: Any, name: str) -> Any:
+        value = object.__getattribute__(self, name)
+        if not name.startswith("_") and name not in OF_TORCH and is_plain(value):
+            attributes[name] = value
+        return value
+
+    return read
+
+
+OF_TORCH = frozenset(vars(nn.Module())) | {"call_super_init", "dump_patches"}
+
+
+def is_plain(value: Any) -> bool:
+    """Whether a value can be written into code and compared: a number, a word, None, or a tuple of these."""
+    if isinstance(value, tuple):
+        return type(value) is tuple and all(map(is_plain, value))
+    return type(value) in SIMPLE and value == value  # nan is not equal to itself
+
+
 def functions_in_code(module: nn.Module) -> set[str]:
-    """The names in the code of a module's forward and of the methods that it calls, children's names aside."""
+    """The names in the code of a module's forward, of the methods and functions that it calls, of those that it
+    inherits by super(), and of functions that are attributes; children's names aside.
+    """
     own: Any = getattr(type(module), "_rewritten_from", type(module))
-    todo, seen = ["forward"], set[str]()
+    todo, seen, names = [*_defined(own, "forward"), *_functions_held(module)], set[Any](), set[str]()
     while todo:
-        code = getattr(inspect.unwrap(getattr(own, todo.pop(), None) or len), "__code__", None)
-        names = set(_names(code)) - seen if code is not None else set[str]()
-        seen |= names
-        todo += [
-            name for name in names if inspect.isfunction(getattr(own, name, None)) and not hasattr(nn.Module, name)
-        ]
-    return {name for name in seen if own is not type(module) or not hasattr(module, name)}
+        function = inspect.unwrap(todo.pop())
+        code = getattr(function, "__code__", None)
+        if code is None or code in seen:
+            names.add(getattr(function, "__name__", ""))
+            continue
+        seen.add(code)
+        found = set(names_in_code(code))
+        names |= found
+        for name in found:
+            todo += [each for each in _defined(own, name) if not hasattr(nn.Module, name)]
+            helper = function.__globals__.get(name)
+            if inspect.isfunction(helper) and not helper.__module__.startswith("torch"):
+                todo.append(helper)
+    return {name for name in names if own is not type(module) or not hasattr(module, name)}
 
 
-def _names(code: CodeType) -> Iterator[str]:
+def _defined(own: type, name: str) -> list[Any]:
+    """The methods of that name of a class and of those that it inherits from, torch's own aside."""
+    classes = [each for each in own.__mro__ if each not in (nn.Module, object)]
+    return [vars(each)[name] for each in classes if inspect.isfunction(vars(each).get(name))]
+
+
+def _functions_held(module: nn.Module) -> list[Any]:
+    """The functions that are attributes of a module, those inside functools.partial too."""
+    held = (value.func if isinstance(value, partial) else value for value in vars(module).values())
+    return [each for each in held if inspect.isroutine(each)]
+
+
+def names_in_code(code: CodeType) -> Iterator[str]:
+    """The names that code and the functions in it read."""
     yield from code.co_names
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
-            yield from _names(constant)
+            yield from names_in_code(constant)
 
 
 def find_layout(node: fx.Node, module: nn.Module, is_activation: Callable[[Any], bool]) -> Layout | str:

@@ -9,21 +9,27 @@ import torch
 from torch import Tensor, nn
 
 from chebact.recording import run_once
-from chebact.surgery.comparing import buffers_kept, difference_between, is_same, seeded
+from chebact.surgery.comparing import difference_between, is_same
 from chebact.surgery.finding import Site
+from chebact.surgery.kept_state import state_kept
+from chebact.surgery.random_states import seeded
 
 __all__ = ["StandIn", "put", "verify"]
 
 
 class StandIn(nn.Module):
-    """The function that an activation replaces, on a copy of its input; with `writes` the input changes as before."""
+    """The function that an activation replaces, on a copy of its input; with `writes` the input changes as before.
 
-    def __init__(self, function: Callable[[Tensor], Tensor]) -> None:
+    Its name is in the set `called` once it was called.
+    """
+
+    def __init__(self, name: str, function: Callable[[Tensor], Tensor], called: set[str]) -> None:
         super().__init__()
-        self.function, self.writes = function, False
+        self.name, self.function, self.called, self.writes = name, function, called, False
 
     def forward(self, x: Tensor) -> Tensor:
         """The old function of x."""
+        self.called.add(self.name)
         result = self.function(x.clone())
         return x.copy_(result) if self.writes else result
 
@@ -34,12 +40,29 @@ def put(site: Site, module: nn.Module) -> None:
     setattr(site.parent.get_submodule(above), name, module)
 
 
+def run_original(model: nn.Module, example: Any) -> Any:
+    """What the model that was given gives, as in the trials."""
+    return _run(model, example)
+
+
 def verify(model: nn.Module, sites: Sequence[Site], example: Any, wanted: Any) -> None:
     """An error with names where the operated model, with the old functions, does not give `wanted` on the example."""
-    trials = {site.name: StandIn(site.original) for site in sites}
+    called = set[str]()
+    trials = {site.name: StandIn(site.name, site.original, called) for site in sites}
     for site in sites:
         put(site, trials[site.name])
-    got = _run(model, example)
+    try:
+        got = _run(model, example)
+    except Exception as error:
+        raise ValueError(
+            f"model must run with rewritten forward methods, got {type(error).__name__}: {error}; leave out what the "
+            "example calls in two ways with where or functional=False"
+        ) from error
+    if unused := [name for name in trials if name not in called]:
+        raise ValueError(
+            f"model must call its new activations, got {', '.join(unused)}, which the model does not call on the "
+            "example; leave them out with where"
+        )
     if is_same(got, wanted):
         return
     difference = difference_between(got, wanted)
@@ -62,13 +85,8 @@ def _run(model: nn.Module, example: Any) -> Any:
     fast = torch.backends.mha.get_fastpath_enabled()
     torch.backends.mha.set_fastpath_enabled(False)  # torch's fast transformer layers call no activation of their own
     try:
-        with buffers_kept(model), seeded():
+        with state_kept(model), seeded():
             return run_once(model, example)
-    except Exception as error:
-        raise ValueError(
-            f"model must run with rewritten forward methods, got {type(error).__name__}: {error}; leave out what the "
-            "example calls in two ways with where or functional=False"
-        ) from error
     finally:
         torch.backends.mha.set_fastpath_enabled(fast)
 

@@ -1,0 +1,340 @@
+"""What stays the same: copies of a model, its other methods, attributes and arguments, and the model that was given."""
+
+import copy
+import pickle
+import random
+from functools import partial
+
+import numpy
+import pytest
+import torch
+from support.other_models import drawn
+from torch import nn
+from torch.nn import functional as F
+from torch.optim.swa_utils import AveragedModel
+
+import chebact
+from chebact import ChebyshevLagrange
+
+X = drawn(3, 4)
+
+
+def relu(channels):
+    return nn.ReLU()
+
+
+PAIR = (drawn(2, 5, 16), drawn(2, 3, 16, seed=1))
+COPIES = {
+    "deepcopy": copy.deepcopy,
+    "pickle": lambda model: pickle.loads(pickle.dumps(model)),
+    "average": lambda model: AveragedModel(model).module,
+    "deepcopy twice": lambda model: copy.deepcopy(copy.deepcopy(model)),
+}
+
+
+def decoder():
+    return nn.TransformerDecoderLayer(16, 2, 32, batch_first=True)
+
+
+class OwnDecoder(nn.TransformerDecoderLayer):
+    pass
+
+
+DECODERS = {
+    "layer": decoder,
+    "decoder": lambda: nn.TransformerDecoder(decoder(), 2),
+    "transformer": lambda: nn.Transformer(16, 2, 1, 1, 32, batch_first=True),
+    "own": lambda: OwnDecoder(16, 2, 32, batch_first=True),
+}
+
+
+@pytest.mark.parametrize("name", DECODERS)
+@pytest.mark.parametrize("way", COPIES)
+def test_a_copy_of_torch_s_decoder_keeps_its_curves(name, way):
+    model = DECODERS[name]().eval()
+    operated = chebact.replace_activations(model, PAIR, interval=(-4.0, 4.0)).model
+    copied = COPIES[way](operated)
+    assert torch.equal(copied(*PAIR), operated(*PAIR))
+    assert not torch.equal(copied(*PAIR), model(*PAIR))
+    assert type(copied) is type(operated)
+    assert isinstance(copied, type(model))
+    copied(*PAIR).sum().backward()
+    assert all(
+        p.grad is not None for part in copied.modules() if isinstance(part, ChebyshevLagrange) for p in [part.heights]
+    )
+
+
+class AfterDecoder(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.decoder = nn.TransformerDecoderLayer(16, 2, 32, batch_first=True, activation=nn.GELU(), dropout=0.0)
+        self.last = nn.Sequential(nn.Linear(16, 8), nn.ReLU())
+
+    def forward(self, x, memory):
+        return self.last(self.decoder(x, memory))
+
+
+def test_the_module_of_a_decoder_that_is_not_replaced_stays_what_it_is():
+    model = AfterDecoder().eval()
+    done = chebact.replace_activations(model, PAIR, kinds=(nn.ReLU,), with_=relu)
+    assert [row.name for row in done.report.replaced] == ["last.1"]
+    assert torch.equal(done.model(*PAIR), model(*PAIR))
+
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.line, self.scale, self.sizes, self.both = nn.Linear(4, 8), 1.0, (1, 2), False
+
+    def forward(self, x):
+        h = F.relu(self.line(x)) * self.scale + self.sizes[0]
+        return (h, h) if self.both else h
+
+
+@pytest.mark.parametrize("with_example", [False, True], ids=["by neighbours", "by example"])
+def test_a_forward_that_was_set_on_the_object_is_left_alone(with_example):
+    block = Block()
+    old = block.forward
+    block.forward = lambda *args, **kwargs: old(*args, **kwargs)
+    with pytest.raises(ValueError, match=r"relu\(\) \(ReLU\): its forward was set on the object"):
+        chebact.replace_activations(block, X if with_example else None)
+
+
+@pytest.mark.parametrize(("name", "value"), [("scale", 2.0), ("sizes", (3, 2)), ("both", True)])
+def test_an_attribute_that_forward_reads_may_not_change_silently(name, value):
+    block = Block()
+    model = chebact.replace_activations(block, X, with_=relu).model
+    for each in (model, copy.deepcopy(model)):
+        assert torch.equal(each(X), block(X))
+        setattr(each, name, value)
+        with pytest.raises(ValueError, match=rf"self.{name} must be .*, as it was when the activations were"):
+            each(X)
+    setattr(block, name, value)
+    again = chebact.replace_activations(block, X, with_=relu).model(X)
+    assert torch.equal(torch.stack(list(again)), torch.stack(list(block(X))))
+
+
+class Autoencoder(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.down, self.up, self.act = nn.Linear(4, 2), nn.Linear(2, 4), nn.GELU()
+
+    def encode(self, x):
+        return F.relu(self.down(x))
+
+    def decode(self, z):
+        return self.act(self.up(z)).relu()
+
+    def sample(self, count):
+        return self.decode(torch.randn(count, 2))
+
+    def forward(self, x):
+        return self.decode(self.encode(x))
+
+
+def test_the_report_names_methods_that_keep_the_old_function():
+    report = chebact.replace_activations(Autoencoder(), X).report
+    (note,) = report.notes
+    assert note == "decode, encode of Autoencoder compute the old function when called other than by forward"
+    assert f"note: {note}" in str(report)
+    assert note in report._repr_html_()
+    assert chebact.replace_activations(Block(), X).report.notes == ()
+    assert chebact.replace_activations(Autoencoder(), X, kinds=(nn.GELU,)).report.notes == ()
+
+
+class Optional(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.line = nn.Linear(4, 8)
+
+    def forward(self, x, flag=False, mask=None, *, power: float = 1.0):
+        h = F.relu(self.line(x)) ** power
+        h = -h if flag else h
+        return h if mask is None else h * mask
+
+
+MASK = torch.ones(3, 8)
+
+
+def test_arguments_keep_their_order_and_their_defaults():
+    module = Optional()
+    plain = chebact.replace_activations(module, X, with_=relu).model
+    assert torch.equal(plain(X), module(X))
+    assert torch.equal(plain(X, False, None, power=1.0), module(X))
+    for args, kwargs, words in (
+        ((X, True), {}, r"flag must be False, as it was when the activations were replaced, got True \(bool\)"),
+        ((X, False, MASK), {}, r"mask must be None.*got a tensor of shape \(3, 8\)"),
+        ((X,), {"power": 2.0}, "power must be 1.0"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            plain(*args, **kwargs)
+    masked = chebact.replace_activations(module, (X, True, MASK), with_=relu).model
+    assert torch.equal(masked(X, True, MASK), module(X, True, MASK))
+    assert torch.equal(masked(X, mask=MASK, flag=True), module(X, True, MASK))
+    with pytest.raises(ValueError, match=r"mask must be given, as it was when the activations were replaced, got None"):
+        masked(X, True)
+    with pytest.raises(ValueError, match=r"flag must be True.*got False \(bool\); replace them again with this value"):
+        masked(X, mask=MASK)
+
+
+def test_lazy_layers_of_the_model_stay_lazy_and_a_copy_is_called():
+    model = nn.Sequential(nn.LazyLinear(8), nn.ReLU())
+    done = chebact.replace_activations(model, X, copy=True)
+    assert torch.nn.parameter.is_lazy(model[0].weight)
+    assert done.model(X).shape == (3, 8)
+
+
+class Counter(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.line, self.act, self.calls, self.names = nn.Linear(4, 4), nn.ReLU(), 0, []
+        self.register_buffer("count", torch.zeros(()))
+
+    def forward(self, x):
+        self.calls += 1
+        self.names.append("call")
+        self.count = self.count + 1
+        if random.random() < 2 and numpy.random.rand() < 2:  # noqa: NPY002
+            x = x + 1
+        return self.act(self.line(x))
+
+
+def test_counters_buffers_and_random_numbers_of_the_caller_stay_as_they_were():
+    model = Counter()
+    states = torch.get_rng_state(), random.getstate(), numpy.random.get_state()[1].tolist()  # noqa: NPY002
+    done = chebact.replace_activations(model, X)
+    for each in (model, done.model):
+        assert (each.calls, each.names, each.count) == (0, [], 0)
+    assert done.model.count is model.count
+    assert torch.equal(torch.get_rng_state(), states[0])
+    assert (random.getstate(), numpy.random.get_state()[1].tolist()) == states[1:]  # noqa: NPY002
+
+
+def test_heights_that_were_made_in_inference_mode_can_be_trained():
+    model = nn.Sequential(nn.Linear(4, 3), nn.ReLU())
+    with torch.inference_mode():
+        operated = chebact.replace_activations(model, X).model
+    operated(X).sum().backward()
+    assert operated[1].heights.grad.abs().sum() > 0
+
+
+class Inherits(Block):
+    def forward(self, x):
+        return super().forward(x) + 1
+
+
+class Held(nn.Module):
+    def __init__(self, function):
+        super().__init__()
+        self.line, self.function = nn.Linear(4, 8), function
+
+    def forward(self, x):
+        return self.function(self.line(x))
+
+
+def helper(x):
+    return inner_helper(x) * 2
+
+
+def inner_helper(x):
+    return F.relu(x)
+
+
+class Helped(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.line = nn.Linear(4, 8)
+
+    def forward(self, x):
+        return helper(self.line(x))
+
+
+INDIRECT = {
+    "super().forward": Inherits,
+    "functools.partial": lambda: Held(partial(F.gelu, approximate="tanh")),
+    "a function as attribute": lambda: Held(lambda x: F.relu(x)),
+    "a helper of a helper": Helped,
+}
+
+
+@pytest.mark.parametrize("with_example", [False, True], ids=["by neighbours", "by example"])
+@pytest.mark.parametrize("name", INDIRECT)
+def test_functions_that_forward_reaches_indirectly_are_found(name, with_example):
+    model = INDIRECT[name]()
+    done = chebact.replace_activations(model, X if with_example else None)
+    assert len(done.report.replaced) == 1
+    done.model(X).sum().backward()
+    (learned,) = [part for part in done.model.modules() if isinstance(part, ChebyshevLagrange)]
+    assert learned.heights.grad.abs().sum() > 0
+
+
+class Recurrent(nn.Module):
+    def __init__(self, layer):
+        super().__init__()
+        self.layer, self.last = layer, nn.Linear(8, 2)
+
+    def forward(self, x):
+        return self.last(F.relu(self.layer(x)[0]))
+
+
+class Mixed(nn.Module):
+    """After a convolution, and where no layer tells."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv, self.weight = nn.Conv2d(1, 8, 3, padding=1), nn.Parameter(drawn(48, 5))
+
+    def forward(self, x):
+        h = F.relu(self.conv(x)).permute(0, 3, 1, 2).flatten(2)
+        return F.relu(h @ self.weight)
+
+
+class Scores(nn.Module):
+    """One number per token, without its axis."""
+
+    def __init__(self):
+        super().__init__()
+        self.line = nn.Linear(8, 1)
+
+    def forward(self, x):
+        return F.relu(self.line(x).squeeze(-1))
+
+
+class Adjacency(nn.Module):
+    """A matrix of weights that no input reaches."""
+
+    def __init__(self):
+        super().__init__()
+        self.nodes, self.line = nn.Parameter(drawn(6, 6)), nn.Linear(6, 6)
+
+    def forward(self, x):
+        return self.line(x) @ F.relu(self.nodes)
+
+
+@pytest.mark.parametrize(
+    "layer", [nn.LSTM(4, 8, batch_first=True), nn.GRU(4, 4, batch_first=True, bidirectional=True)], ids=["LSTM", "GRU"]
+)
+def test_channels_after_a_recurrent_layer_are_the_last_axis(layer):
+    (row,) = chebact.replace_activations(Recurrent(layer), drawn(2, 5, 4)).report.replaced
+    assert (row.channels, row.channel_dim) == (8, -1)
+
+
+def test_channel_dim_is_for_those_of_which_no_layer_tells_it():
+    rows = chebact.replace_activations(Mixed(), drawn(2, 1, 6, 10), channel_dim=-1).report.replaced
+    assert [(row.channels, row.channel_dim, row.evidence) for row in rows] == [
+        (8, 1, "after Conv2d"),
+        (5, -1, "channel_dim"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("model", "x", "words"),
+    [
+        (Scores(), drawn(2, 7, 8), r"no layer before it tells which axis of \(2, 7\) holds the channels"),
+        (Adjacency(), drawn(2, 6), "it is applied to weights, not to what the module is given"),
+    ],
+    ids=["scores", "matrix"],
+)
+def test_an_axis_that_holds_no_channels_is_not_taken_for_them(model, x, words):
+    with pytest.raises(ValueError, match=words):
+        chebact.replace_activations(model, x)
