@@ -327,6 +327,28 @@ def test_channel_dim_is_for_those_of_which_no_layer_tells_it():
     ]
 
 
+def test_an_axis_that_is_the_known_one_may_be_given():
+    assert chebact.replace_activations(nn.Sequential(nn.Linear(4, 3), nn.ReLU()), X, channel_dim=-1).report.replaced
+    with pytest.raises(ValueError, match="channel_dim must be left out where the layers tell the axis"):
+        chebact.replace_activations(nn.Sequential(nn.Linear(4, 3), nn.ReLU()), drawn(2, 5, 4), channel_dim=1)
+
+
+class Turned(nn.Module):
+    """As many tokens as channels, which change their places."""
+
+    def __init__(self):
+        super().__init__()
+        self.line, self.conv = nn.Linear(8, 8), nn.Conv1d(8, 3, 1)
+
+    def forward(self, x):
+        return self.conv(F.relu(self.line(x).transpose(1, 2)))
+
+
+def test_where_two_axes_are_as_long_as_the_channels_the_next_layer_tells():
+    (row,) = chebact.replace_activations(Turned(), drawn(2, 8, 8)).report.replaced
+    assert (row.channel_dim, row.evidence) == (1, "before Conv1d")
+
+
 @pytest.mark.parametrize(
     ("model", "x", "words"),
     [

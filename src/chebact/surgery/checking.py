@@ -46,12 +46,19 @@ def check_arguments(model: Any, kinds: Any, example: Any, interval: Any, channel
 
 
 def check_channel_dim(channel_dim: int | None, sites: Sequence[Site]) -> None:
-    """A ValueError where the axis of every activation is known without it."""
-    if channel_dim is not None and all(site.layout.evidence != "channel_dim" for site in sites):
+    """A ValueError where the axis of every activation is known without it, and is another one."""
+    if channel_dim is None or any(site.layout.evidence == "channel_dim" for site in sites):
+        return
+    if not all(_is_its_axis(channel_dim, site) for site in sites):
         raise ValueError(
             f"channel_dim must be left out where the layers tell the axis of every activation, got {channel_dim}; to "
             "set another axis, make the activations with with_=lambda channels: ..."
         )
+
+
+def _is_its_axis(channel_dim: int, site: Site) -> bool:
+    rank = len(site.shape or ())
+    return -rank <= channel_dim < rank and channel_dim % rank == site.layout.channel_dim % rank
 
 
 def _check_is_plain(model: nn.Module) -> None:

@@ -31,7 +31,8 @@ class Site:
     """A place where an activation is applied: an attribute of `parent`, or the node `index` of its graph.
 
     `function` is that of points, for heights; `original` is the call as it was, of any input, and `writes` says whether
-    that wrote into it. `inputs` are some that the example gave, `input_channels` their channels.
+    that wrote into it. `inputs` are some that the example gave, `input_channels` their channels, `shape` that of the
+    first call.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Site:
     index: int = 0
     writes: bool = False
     original: Callable[[Tensor], Tensor] = torch.relu
+    shape: tuple[int, ...] | None = None
 
     @property
     def channels(self) -> int:
@@ -154,7 +156,7 @@ class Finder:
         in_place = in_place or getattr(callee, "inplace", False) is True
         channels = torch.cat([call.channels for call in seen]) if seen else None
         place = (name, kind, parent, attribute, function, layout, inputs, channels, len(seen) or 1, traced, index)
-        self.sites.append(Site(*place, in_place, original))
+        self.sites.append(Site(*place, in_place, original, seen[0].shape if seen else None))
 
     def _look_at_code(self, path: str, parent: nn.Module, names: list[str], visits: list[Visit]) -> None:
         """A module with a forward of its own: its graph is needed for functions, for calls of one child at several
@@ -279,10 +281,14 @@ def _one_layout(calls: list[Call]) -> Layout | str:
 
 
 def _or_by_neighbours(layout: Layout | str, other: Layout | str, calls: list[Call]) -> Layout | str:
-    """What the run tells, or where it tells nothing what the layers beside tell, if the shapes that were seen agree."""
-    if not isinstance(layout, str) or isinstance(other, str):
+    """What the run tells. Where it tells nothing, or two axes are as long as the channels, what the layers beside tell,
+    if the shapes that were seen agree.
+    """
+    shapes = [call.shape for call in calls]
+    sure = not isinstance(layout, str) and not any(shape[1:].count(layout.channels) > 1 for shape in shapes)
+    if sure or isinstance(other, str):
         return layout
-    fits = (shape[other.channel_dim :][:1] == (other.channels,) for shape in (call.shape for call in calls))
+    fits = (shape[other.channel_dim :][:1] == (other.channels,) for shape in shapes)
     return other if all(fits) else layout
 
 

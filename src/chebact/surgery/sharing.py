@@ -25,7 +25,8 @@ def copy_structure(model: nn.Module, *, share: bool) -> nn.Module:
     except Exception as error:
         raise ValueError(
             f"model must be a module that copy.deepcopy can copy, got {type(model).__name__}, which raised "
-            f"{type(error).__name__}: {error}; drop what cannot be copied (open files, tensors of a graph) from it"
+            f"{type(error).__name__}: {error}; drop what cannot be copied from it (open files, "
+            "tensors of a graph such as torch.nn.utils.weight_norm keeps: use parametrizations.weight_norm)"
         ) from error
     for part in new.modules():
         for name in part._modules:  # torch's decoder layer hides its activation behind F.relu when it is copied
