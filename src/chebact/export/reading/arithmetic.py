@@ -119,7 +119,7 @@ def larger(reader: Reader, given: Given, node: fx.Node) -> View:
     """The larger of two tensors, or the smaller."""
     if not (isinstance(given["self"], View) and isinstance(given["other"], View)):
         raise Refusal(" with a constant")
-    return pair(reader, "maximum" if "maximum" in str(node.target) else "minimum", given["self"], given["other"])
+    return pair(reader, "maximum" if "aten.max" in str(node.target) else "minimum", given["self"], given["other"])
 
 
 def clamp(reader: Reader, given: Given, node: fx.Node) -> View:
@@ -220,5 +220,7 @@ ROWS: dict[str, Callable[[Any, Given, fx.Node], Any]] = {
     "aten.div.Tensor_mode": divide,
     "aten.lerp.Scalar": mix,
     "aten.maximum.default": larger,
+    "aten.max.other": larger,
     "aten.minimum.default": larger,
+    "aten.min.other": larger,
 }

@@ -87,20 +87,24 @@ def _like(network: nn.Module, row: Tensor) -> Tensor:
     return row.detach().to(weight).clone()
 
 
-@torch.no_grad()
+def _run(network: nn.Module, row: Tensor) -> None:
+    with torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # those of a call are not those of the export
+        network(row.clone())
+
+
 def _row(network: nn.Module, example: Tensor) -> Tensor:
     check_tensor("example", example)
     if example.dim() < 2 or not example.numel():
         raise ValueError(must_be("example", "an input with its batch axis, such as (1, C, H, W)", example.shape))
     row = _like(network, example[:1])
     try:
-        network(row.clone())
+        _run(network, row)
     except Exception as error:
         raise ValueError(must_be("example", "an input of the network", example.shape, _told(error))) from error
     return row
 
 
-@torch.no_grad()
 def _guessed(network: nn.Module) -> Tensor:
     """A row for the first linear layer; the reader then checks that such a layer takes the input itself."""
     found: list[int] = [vars(part)["in_features"] for part in network.modules() if "in_features" in vars(part)]
@@ -109,7 +113,7 @@ def _guessed(network: nn.Module) -> Tensor:
     for size in sizes:
         row = _like(network, torch.zeros(1, size))
         try:
-            network(row.clone())
+            _run(network, row)
         except Exception as error:
             errors.append(error)
         else:
