@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import numpy
+
 from chebact.export.program import Window
 
 __all__ = ["Tables"]
+
+SMALLER = "pass real='double', or scale the weights"
 
 
 class Tables:
@@ -20,12 +24,16 @@ class Tables:
 
     def __init__(self, real: str) -> None:
         self.suffix, self.digits = ("f", 9) if real == "float" else ("", 17)
+        self.kind = numpy.float32 if real == "float" else numpy.float64
+        self.most = float(numpy.finfo(self.kind).max)
         self.texts: list[str] = []
         self._names: dict[str, str] = {}
 
     def number(self, given: Any) -> str:
         """A number that C reads as the one that was given, to the digits of the type."""
-        text = f"{float(given):.{self.digits}g}"
+        if not abs(given) <= self.most:
+            raise ValueError(f"network must have numbers that fit in {self.kind.__name__}, got {given:g}; {SMALLER}")
+        text = f"{self.kind(given):.{self.digits}g}"
         return (text if any(mark in text for mark in ".en") else f"{text}.0") + self.suffix
 
     def add(self, word: str, numbers: Iterable[Any] | None) -> str:

@@ -33,6 +33,14 @@ def linear(reader: Reader, given: Given, node: fx.Node) -> View:
     return reader.add(step, node.meta["val"].shape)
 
 
+def product(reader: Reader, given: Given, node: fx.Node) -> View:
+    """x (..., inputs) times a constant (inputs, outputs)."""
+    x, weight = given["self"], given.get("other", given.get("mat2"))
+    if not isinstance(x, View) or not isinstance(weight, Tensor) or weight.dim() != 2:
+        raise Refusal(" of two tensors that are not constant")
+    return linear(reader, {"input": x, "weight": weight.T, "bias": None}, node)
+
+
 def batch_norm(reader: Reader, given: Given, node: fx.Node) -> list[View]:
     """With the running statistics: a factor and a shift per channel."""
     x, mean, variance = given["input"], given["running_mean"], given["running_var"]
@@ -117,6 +125,8 @@ def softmax(reader: Reader, given: Given, node: fx.Node) -> View:
 
 ROWS: dict[str, Callable[[Any, Given, fx.Node], Any]] = {
     "aten.linear.default": linear,
+    "aten.matmul.default": product,
+    "aten.mm.default": product,
     "aten.batch_norm.default": whole_batch_norm,
     "aten._native_batch_norm_legit_no_training.default": batch_norm,
     "aten._native_batch_norm_legit.no_stats": no_statistics,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from typing import Any
 
@@ -13,7 +14,7 @@ from chebact.export.program import Program, Step
 from chebact.export.reading.kept import read_kept
 from chebact.export.reading.operations import OPERATIONS
 from chebact.export.reading.simplify import simplify
-from chebact.export.reading.tracing import NO_START, Trace, trace_network
+from chebact.export.reading.tracing import NO_START, Trace, takes_rows, trace_network
 from chebact.export.reading.values import Refusal, View, blank, move_of
 
 __all__ = ["Reader", "read_program"]
@@ -35,13 +36,12 @@ def read_program(network: nn.Module, example: Tensor | None = None) -> Program:
     """
     check_module("network", network)
     trace = trace_network(network, example)
+    if example is None and not takes_rows(trace):
+        raise ValueError(NO_START)
     reader = Reader(trace)
     for node in trace.graph.nodes:
         reader.read(node)
-    program = Program(reader.sizes[0], tuple(simplify(reader.steps, reader.output())), trace.shape[1:])
-    if example is None and not any(step.kind == "linear" and step.inputs == (0,) for step in program.steps):
-        raise ValueError(NO_START)
-    return program
+    return Program(reader.sizes[0], tuple(simplify(reader.steps, reader.output())), trace.shape[1:])
 
 
 class Reader:
@@ -87,6 +87,8 @@ class Reader:
 
     def add(self, step: Step, shape: Any) -> View:
         """A view of the result of a new step, in that shape."""
+        if not all(map(math.isfinite, step.numbers)):
+            raise Refusal(" with a number that is not finite")
         self.steps.append(step)
         self.sizes.append(step.size)
         return View(len(self.steps), blank(shape))

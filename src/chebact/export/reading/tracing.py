@@ -19,7 +19,7 @@ from chebact.checks import check_tensor, must_be
 from chebact.export.folding import FoldedActivation
 from chebact.learned import LearnedActivation
 
-__all__ = ["KEPT", "NO_START", "Trace", "trace_network"]
+__all__ = ["KEPT", "NO_START", "Trace", "takes_rows", "trace_network"]
 
 KEPT = (LearnedActivation, FoldedActivation, Cubic)
 """Modules that stay one node of the graph."""
@@ -101,7 +101,8 @@ def _row(network: nn.Module, example: Tensor) -> Tensor:
     try:
         _run(network, row)
     except Exception as error:
-        raise ValueError(must_be("example", "an input of the network", example.shape, _told(error))) from error
+        message = must_be("example", "an input of the network", example.shape)
+        raise ValueError(f"{message}, which raised {_told(error)}") from error
     return row
 
 
@@ -122,6 +123,22 @@ def _guessed(network: nn.Module) -> Tensor:
         raise ValueError(NO_START)
     least = f"a row of {next(iter(sizes))} numbers, those of its first linear layer"
     raise ValueError(f"network must take {least}, got {_told(errors[0])}; {PASS_EXAMPLE}")
+
+
+def takes_rows(trace: Trace) -> bool:
+    """Whether a linear layer takes the input itself, or all of it as one row: then its weight tells the size."""
+    same = {trace.input}
+    for node in trace.graph.nodes:
+        source = node.args[0] if node.args else None
+        if not isinstance(source, fx.Node) or source.name not in same:
+            continue
+        name = str(node.target)
+        if name == "aten.linear.default":
+            return True
+        one_row = name in ("aten.view.default", "aten.reshape.default") and node.args[1][0] == 1
+        if name == "aten.clone.default" or (one_row and len(node.args[1]) == 2):
+            same.add(node.name)
+    return False
 
 
 @cache
