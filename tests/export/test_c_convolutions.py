@@ -340,6 +340,19 @@ def test_a_large_work_space_is_not_put_on_the_stack(tmp_path):
     assert "80000 numbers (320000 bytes)" in path.read_text()
 
 
+def test_the_stack_is_as_large_as_the_file_says(tmp_path):
+    """That of gcc's own count, which has a few registers and addresses more."""
+    if (
+        "Free Software Foundation"
+        not in subprocess.run([compiler(), "--version"], capture_output=True, text=True).stdout
+    ):
+        pytest.skip("cc is not gcc, which counts the stack")
+    network, x = made("shake-shake")
+    path = chebact.to_c(network, tmp_path / "network.c", example=x)
+    space = int(path.read_text().partition(" numbers (")[2].partition(" bytes")[0])
+    compile_c(path, f"-Wstack-usage={space + 512}")
+
+
 def test_equal_tables_are_one_and_norms_are_part_of_the_convolution(tmp_path):
     shared = nn.Conv2d(2, 2, 3, padding=1)
     network = nn.Sequential(shared, nn.BatchNorm2d(2), nn.ReLU(), shared, nn.ReLU(), shared)

@@ -22,8 +22,8 @@ __all__ = ["to_sympy"]
 def to_sympy(network: nn.Module, *, example: Tensor | None = None) -> list[Expr]:
     """The outputs of a small network as expressions of x0, x1, ...; they grow with every layer.
 
-    The network is made of linear layers, activations, norms in evaluation, sums, products and reshaping. One that does
-    not begin with a linear layer needs an `example`, an input with its batch axis.
+    The network is made of linear layers, activations, batch norm, sums, products and reshaping. One that does not
+    begin with a linear layer needs an `example`, an input with its batch axis.
 
     >>> from chebact import ChebyshevLagrange
     >>> line = nn.Linear(1, 1, bias=False)
