@@ -70,6 +70,11 @@ REFUSED = {
     "slopes per channel": (nn.PReLU(3), PLANES, "got prelu with a slope per channel"),
     "axes apart": (Forward(lambda _, x: x.mean((1, 3))), PLANES, "got mean over axes that are not neighbours"),
     "two vectors": (Forward(lambda _, x: x @ x), PLANES, "got matmul of two tensors that are not constant"),
+    "branch on numbers": (
+        Forward(lambda _, x: torch.cond(x.sum() > 0, torch.sin, torch.cos, (x,))),
+        PLANES,
+        "got (sum|gt|cond)",
+    ),
     "lazy": (nn.Sequential(nn.Conv2d(3, 2, 1), ChebyshevLagrange()), PLANES, "network must have been called once"),
     "replicas": (ChebyshevLagrange(3, replicas=2), (2, 1, 3), "network must be one network, got 2 replicas in it"),
     "another shape": (

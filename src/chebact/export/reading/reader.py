@@ -69,7 +69,7 @@ class Reader:
             raise ValueError(f"network must be made of {KNOWN}, got {got}; {OTHERS}") from None
 
     def _result(self, node: fx.Node) -> Any:
-        given: Any = fx.map_arg((node.args, node.kwargs), lambda each: self.values[each.name])
+        given: Any = fx.map_arg((node.args, node.kwargs), self._value)
         args, kwargs = given
         target: Any = node.target
         name = str(target)
@@ -84,6 +84,11 @@ class Reader:
         if name not in OPERATIONS:
             raise Refusal("")
         return OPERATIONS[name](self, _bound(target, args, kwargs), node)
+
+    def _value(self, node: fx.Node) -> Any:
+        if node.name not in self.values:
+            raise Refusal(" with a function as its argument")
+        return self.values[node.name]
 
     def add(self, step: Step, shape: Any) -> View:
         """A view of the result of a new step, in that shape."""
