@@ -101,8 +101,8 @@ def _row(network: nn.Module, example: Tensor) -> Tensor:
     try:
         _run(network, row)
     except Exception as error:
-        message = must_be("example", "an input of the network", example.shape)
-        raise ValueError(f"{message}, which raised {_told(error)}") from error
+        got = f"shape {tuple(example.shape)}, which raised {_told(error)}"
+        raise ValueError(f"example must be an input of the network, got {got}") from error
     return row
 
 
