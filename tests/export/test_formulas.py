@@ -14,7 +14,7 @@ from torch.nn import functional as F
 
 import chebact
 from chebact import ChebyshevLagrange, WeightedChebyshev
-from chebact.export.program import read_program
+from chebact.export.reading import read_program
 from chebact.networks import ResidualMLP
 
 CHOICES = [
@@ -118,15 +118,18 @@ def test_the_c_compiler_of_the_system_computes_what_the_network_does(name, real,
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda path: chebact.to_c(nn.Sequential(nn.Conv2d(1, 1, 1)), path / "a.c"), r"got 0 \(Conv2d\); export other"),
+        (lambda path: chebact.to_c(nn.Sequential(nn.Conv2d(1, 1, 1)), path / "a.c"), "; pass example, an input with"),
         (lambda path: chebact.to_c(nn.Sequential(nn.Tanh()), path / "a.c"), "network must begin with a linear layer"),
         (
             lambda path: chebact.to_c(nn.Linear(1, 1), path / "no" / "a.c"),
             "path must be a file in a folder that exists",
         ),
         (lambda path: chebact.to_c(nn.Linear(1, 1), path / "a.c", name="2 x"), "name must be an identifier of C"),
-        (lambda path: chebact.to_c(nn.Linear(1, 1), path / "a.c", real="half"), "real must be 'float' or 'double'"),
-        (lambda path: chebact.to_c(3, path / "a.c"), "network must be a torch.nn.Module, got int"),
+        (
+            lambda path: chebact.to_c(nn.Linear(1, 1), path / "a.c", real="half"),
+            "real must be one of float, double, got 'half'",
+        ),
+        (lambda path: chebact.to_c(3, path / "a.c"), "network must be a torch.nn.Module, got 3"),
         (lambda path: ChebyshevLagrange().to_sympy(), "channels must be known, got None.*before to_sympy"),
         (lambda path: ChebyshevLagrange(2).to_table(bits=40), "bits must be between 2 and 20, got 40"),
         (lambda path: ChebyshevLagrange(2).to_table(range=(1, 0)), r"range must be \(a, b\) with a < b"),
@@ -151,27 +154,35 @@ class Own(nn.Module):
         return self.function(self.line(x), x)
 
 
+class Twice(nn.Module):
+    def __init__(self, shape):
+        super().__init__()
+        self.shape = shape
+
+    def forward(self, x):
+        return self.shape(x) + x
+
+
 class Two(nn.Module):
     def forward(self, x, y):
         return x + y
 
 
-class Doubled(nn.Linear):
-    def forward(self, x):
-        return 2 * super().forward(x)
-
-
 ODD = {
-    "2 / x": (Own(lambda y, x: 2 / y), "got truediv"),
-    "x / 0": (Own(lambda y, x: y / 0), "got truediv"),
-    "alpha": (Own(lambda y, x: torch.add(y, x, alpha=2)), "got add"),
-    "in place": (Own(lambda y, x: F.relu(y, inplace=True) + y), "writes into a vector that is read elsewhere"),
+    "x / 0": (Own(lambda y, x: y / 0), "got div by 0"),
+    "unknown": (Own(lambda y, x: y.cumsum(1)), "network must be made of linear layers, .*, got cumsum; export other"),
+    "random": (Own(lambda y, x: F.dropout(y)), "got (bernoulli|native_dropout|rand|dropout|empty_like)"),
+    "noise": (Own(lambda y, x: y + torch.rand(2)), "got rand, which draws random numbers"),
+    "branch": (Own(lambda y, x: y if y.sum() > 0 else x), "torch.export can trace, got Own, which raised"),
+    "in place": (
+        nn.Sequential(nn.Linear(2, 2), Twice(ChebyshevLagrange(2, inplace=True))),
+        r"got 1.shape \(ChebyshevLagrange\), which writes into a vector that is read elsewhere",
+    ),
     "the input": (nn.Sequential(nn.Identity()), "must begin with a linear layer"),
-    "two arguments": (Two(), "network must take one vector, got a second argument, y"),
-    "own linear layer": (nn.Sequential(Doubled(2, 2)), r"got 0 \(Doubled\)"),
+    "two arguments": (Two(), "network must take one tensor, got the arguments x, y; join"),
     "activation first": (nn.Sequential(ChebyshevLagrange(2), nn.Linear(2, 2)), "must begin with a linear layer"),
-    "channels": (nn.Sequential(nn.Linear(2, 2), ChebyshevLagrange(3)), "layers that fit, got 2 numbers for the 3 of"),
-    "widths": (nn.Sequential(nn.Linear(2, 2), nn.Linear(3, 2)), "layers that fit, got 2 numbers for the 3 of"),
+    "channels": (nn.Sequential(nn.Linear(2, 2), ChebyshevLagrange(3)), "a row of 2 numbers, .*x must have 3 channels"),
+    "widths": (nn.Sequential(nn.Linear(2, 2), nn.Linear(3, 2)), r"a row of 2 numbers, .*\(1x2 and 3x2\); pass"),
     "lazy": (nn.Sequential(nn.LazyLinear(2)), "network must have been called once"),
     "nan": (nn.Sequential(nn.Linear(1, 1), broken()), "finite weights and heights"),
 }

@@ -33,6 +33,8 @@ LAYERS = [
     ["table"],
     ["recording"],
     ["plotting", "networks.*", "surgery.*"],
+    ["export.elements", "export.folding", "export.program"],
+    ["export.c.*", "export.reading.*"],
     ["export.*"],
     ["ranges.bounds.*"],
     ["private.*", "ranges.*"],

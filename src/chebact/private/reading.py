@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
+import numpy
 from torch import nn
 
 from chebact.activations import Cubic
 from chebact.checks import check_module
 from chebact.export.folding import FoldedActivation
-from chebact.export.program import Program, read_program
+from chebact.export.program import Curve, Program, Step
+from chebact.export.reading import read_program
 from chebact.learned import LearnedActivation
 from chebact.networks.linear import ReplicaLinear
 
@@ -46,7 +49,16 @@ def read_polynomial(model: Any) -> Program:
     for step in program.steps:
         if step.kind not in ("linear", "add", "scale", "curve", "cubic"):
             raise ValueError(f"model must be {WHAT}, got {step.kind}; {TRAIN}")
-    return program
+    return replace(program, steps=tuple(map(_with_all_channels, program.steps)))
+
+
+def _with_all_channels(step: Step) -> Step:
+    """A step whose curve has a row for each number of the vector."""
+    if step.curve is None:
+        return step
+    outer, _, inner = step.layout
+    heights = numpy.tile(step.curve.heights.repeat(inner, axis=0), (outer, 1))
+    return replace(step, curve=Curve(heights, step.curve.basis))
 
 
 def _check_part(name: str, part: nn.Module) -> None:
