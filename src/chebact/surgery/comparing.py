@@ -5,13 +5,16 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from itertools import chain
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 
-__all__ = ["buffers_kept", "difference_between", "is_same", "seeded", "tensors_in"]
+from chebact.surgery.side_effects import attributes_of, restore_attributes
+
+__all__ = ["difference_between", "is_same", "seeded", "state_kept", "tensors_in"]
 
 UNITS = {torch.float64: 64, torch.float32: 64, torch.bfloat16: 4, torch.float16: 4}  # last places that may differ
 
@@ -70,13 +73,22 @@ def seeded() -> Iterator[None]:
 
 
 @contextmanager
-def buffers_kept(model: nn.Module) -> Iterator[None]:
-    """Buffers, which the model that was given shares, are afterwards what they were before the block."""
+def state_kept(model: nn.Module) -> Iterator[None]:
+    """Buffers, which the model that was given shares, and attributes, in which modules keep what they computed, are
+    afterwards what they were before the block. Lazy modules keep what they learned.
+    """
     kept = [(buffer, buffer.clone()) for buffer in model.buffers() if not is_lazy(buffer) and not buffer.is_meta]
+    parts = [(part, attributes_of(part)) for part in model.modules() if not _has_lazy_tensors(part)]
     try:
         yield
     finally:
+        for part, attributes in parts:
+            restore_attributes(part, attributes)
         with torch.no_grad():
             for buffer, before in kept:
                 if not torch.equal(buffer, before):  # its version does not tell: batch norm writes past it
                     buffer.copy_(before)
+
+
+def _has_lazy_tensors(part: nn.Module) -> bool:
+    return any(is_lazy(tensor) for tensor in chain(part.parameters(recurse=False), part.buffers(recurse=False)))

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from chebact.initial import Function
 from chebact.surgery.aliases import SHARED, may_be_shared, writes
-from chebact.surgery.comparing import buffers_kept, is_same, seeded
+from chebact.surgery.comparing import is_same, seeded, state_kept
 from chebact.surgery.kinds import FUNCTIONS, function_of_call, function_of_module, is_activation, kind_of
 from chebact.surgery.layouts import PASSING, Layout, consumed_by, produced_by
 from chebact.surgery.observing import Call, Observation, Visit
@@ -317,7 +317,7 @@ def _try(forward: Callable[..., Any], module: nn.Module, visit: Visit) -> Any:
     copies = [each.clone() if isinstance(each, Tensor) else each for each in visit.args]
     named = {name: each.clone() if isinstance(each, Tensor) else each for name, each in visit.kwargs.items()}
     try:
-        with seeded(), buffers_kept(module):
+        with seeded(), state_kept(module):
             return forward(*copies, **named)
     except Exception as error:
         return error

@@ -16,7 +16,7 @@ from chebact.initial import INITIAL_SHAPES, Init
 from chebact.node_positions import nodes
 from chebact.recording import run_once
 from chebact.surgery.choosing import Where, choose
-from chebact.surgery.comparing import buffers_kept, difference_between, seeded
+from chebact.surgery.comparing import difference_between, seeded, state_kept
 from chebact.surgery.finding import Finder, Site
 from chebact.surgery.kinds import DEFAULT_KINDS, KINDS, is_activation
 from chebact.surgery.layouts import Layout
@@ -96,7 +96,7 @@ def replace_activations(
         check_axis(channel_dim)
     new = copy_structure(model, share=not copy)
     wanted = partial(is_activation, kinds=kinds, functional=functional)
-    with buffers_kept(new):
+    with state_kept(new):
         seen = None if example is None else observe(new, example, wanted, channel_dim)
         finder = Finder(new, kinds, functional, seen)
     sites = [_placed(site, channel_dim) for site in finder.sites]
@@ -115,7 +115,7 @@ def replace_activations(
     _turn_off_fast_paths(new)
     if seen is None:
         return Replacement(new, Report(rows, tuple(finder.left)))
-    with buffers_kept(new), seeded():
+    with state_kept(new), seeded():
         difference = difference_between(run_once(new, example), seen.output)
     return Replacement(new, Report(rows, tuple(finder.left), difference))
 

@@ -11,7 +11,7 @@ import numpy
 import torch
 from torch import nn
 
-__all__ = ["TracingError", "current_modes", "refuse_side_effects"]
+__all__ = ["TracingError", "attributes_of", "current_modes", "refuse_side_effects", "restore_attributes"]
 
 
 class TracingError(Exception):
@@ -30,12 +30,12 @@ def refuse_side_effects(module: nn.Module) -> Iterator[None]:
 
     Attributes and random numbers are afterwards what they were.
     """
-    attributes, drawn = _attributes(module), _random_states()
+    attributes, drawn = attributes_of(module), _random_states()
     versions = [buffer._version for buffer in module.buffers()]
     try:
         yield
     finally:
-        changed, drawn_again = _restore_attributes(module, attributes), _random_states()
+        changed, drawn_again = restore_attributes(module, attributes), _random_states()
         _restore_random_states(drawn)
     if changed:
         raise TracingError(f"its forward writes the attribute {changed[0]}, which a graph would not do")
@@ -45,7 +45,7 @@ def refuse_side_effects(module: nn.Module) -> Iterator[None]:
         raise TracingError("its forward draws random numbers outside of its layers, which a graph would not do")
 
 
-def _attributes(module: nn.Module) -> dict[str, tuple[Any, list[Any]]]:
+def attributes_of(module: nn.Module) -> dict[str, tuple[Any, list[Any]]]:
     """The attributes of a module, and what those hold that are lists or dicts."""
     return {name: (value, _items(value)) for name, value in vars(module).items() if name != "training"}
 
@@ -56,17 +56,20 @@ def _items(value: Any) -> list[Any]:
     return list(value) if isinstance(value, (list, set)) else []
 
 
-def _restore_attributes(module: nn.Module, before: dict[str, tuple[Any, list[Any]]]) -> list[str]:
-    """The names of those that changed."""
-    after = _attributes(module)
-    changed = [name for name in after if name not in before or not _is_unchanged(before[name], after[name])]
+def restore_attributes(module: nn.Module, before: dict[str, tuple[Any, list[Any]]]) -> list[str]:
+    """Set the attributes to what they were; the names of those that had changed."""
+    after, none = attributes_of(module), (None, [None])
+    changed = [name for name in {**before, **after} if not _is_unchanged(before.get(name, none), after.get(name, none))]
     for name in changed:
-        vars(module).pop(name)
+        vars(module).pop(name, None)
         if name in before:
             value, items = before[name]
             vars(module)[name] = value
             if isinstance(value, list):
                 value[:] = items
+            elif isinstance(value, set):
+                value.clear()
+                value.update(items)
             elif isinstance(value, dict):
                 value.clear()
                 value.update(zip(items[::2], items[1::2], strict=True))

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from chebact.recording import run_once
-from chebact.surgery.comparing import buffers_kept, difference_between, is_same, seeded
+from chebact.surgery.comparing import difference_between, is_same, seeded, state_kept
 from chebact.surgery.finding import Site
 
 __all__ = ["StandIn", "put", "verify"]
@@ -62,7 +62,7 @@ def _run(model: nn.Module, example: Any) -> Any:
     fast = torch.backends.mha.get_fastpath_enabled()
     torch.backends.mha.set_fastpath_enabled(False)  # torch's fast transformer layers call no activation of their own
     try:
-        with buffers_kept(model), seeded():
+        with state_kept(model), seeded():
             return run_once(model, example)
     except Exception as error:
         raise ValueError(
