@@ -34,6 +34,9 @@ class LearnedActivation(nn.Module):
     def _make(
         self, channels: Any, groups: Any, channel_dim: Any, replicas: Any, device: Any, dtype: Any, degree: int
     ) -> None:
+        if isinstance(channels, bool):  # nn.ReLU(True)
+            hint = f"a builder that calls act_layer(True) takes act_layer=lambda inplace: {type(self).__name__}()"
+            raise TypeError(must_be("channels", "an integer", channels, hint))
         self.channels = None if channels is None else check_count("channels", channels)
         self.groups = None if groups is None else check_count("groups", groups)
         self.replicas = None if replicas is None else check_count("replicas", replicas)
@@ -114,6 +117,7 @@ class LearnedActivation(nn.Module):
             raise ValueError(must_be("x", need, x.shape, "pass channels or groups=1"))
         if x.dim() - (self.replicas is not None) == 3 and not self.channel_dim_given:
             hint = "pass channel_dim=-1 for (N, L, C), channel_dim=1 for (N, C, L), or groups=1 to share one function"
+            hint += f"; to a builder pass act_layer=functools.partial({type(self).__name__}, channel_dim=-1)"
             need = "set if the number of channels is inferred and x has three axes"
             raise ValueError(must_be("channel_dim", need, x.shape, hint))
         if x.shape[axis] == 0:

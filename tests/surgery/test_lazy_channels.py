@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 from support import two_processes
+from support.library_models import FOUR
 from support.other_models import drawn, import_or_skip
 from torch import nn
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
@@ -137,18 +138,36 @@ def test_a_parameter_without_a_width_says_what_to_do(use):
         use(ChebyshevLagrange().heights)
 
 
-@pytest.mark.fork
-def test_two_processes_average_the_gradients_of_lazy_and_of_operated_models(tmp_path):
-    script, store = Path(two_processes.__file__), tmp_path / "store"
+def two_processes_on(names, store):
+    """For each name the gradients of DDP, and those of either process alone."""
+    script = Path(two_processes.__file__)
     path = os.pathsep.join([str(script.parents[1]), *sys.path])
-    command = [sys.executable, str(script), str(store)]
+    command = [sys.executable, str(script), str(store), *names]
     with subprocess.Popen(command, env={**os.environ, "PYTHONPATH": path}, stderr=subprocess.PIPE, text=True) as child:
-        found = two_processes.work(0, store)
+        found = two_processes.work(0, store, names)
         said = child.communicate(timeout=120)[1]
     assert child.returncode == 0, said
-    assert "chebact.materialize(model, example) first" in found.pop("message")
-    assert len(found) == 4
+    return found
+
+
+def check_average(found, count):
+    assert len(found) == count
     for got, single in found.values():
         for ours, one, two in zip(got, *single, strict=True):
             torch.testing.assert_close(ours, (one + two) / 2, rtol=1e-4, atol=1e-6)
             assert (one - two).abs().max() > 1e-6
+
+
+@pytest.mark.fork
+def test_two_processes_average_the_gradients_of_lazy_and_of_operated_models(tmp_path):
+    found = two_processes_on(["lazy", *two_processes.NAMES], tmp_path / "store")
+    assert "chebact.materialize(model, example) first" in found.pop("message")
+    check_average(found, 4)
+
+
+@pytest.mark.fork
+@pytest.mark.filterwarnings("ignore")  # of those libraries about their own parts
+def test_two_processes_average_the_gradients_of_operated_models_of_other_libraries(tmp_path):
+    for library in ("timm", "transformers"):
+        import_or_skip(library)
+    check_average(two_processes_on(list(FOUR), tmp_path / "store"), 4)

@@ -184,3 +184,36 @@ class Random(nn.Module):
 
 def test_a_model_that_draws_in_evaluation_is_compared_with_the_same_draws():
     assert len(chebact.replace_activations(Random(), X).report.replaced) == 1
+
+
+class Caching(nn.Module):
+    """In evaluation it keeps what it computed of its weights, as the attention biases of some vision models are."""
+
+    def __init__(self):
+        super().__init__()
+        self.line, self.act, self.cache, self.seen, self.last = nn.Linear(4, 4), nn.ReLU(), {}, set(), None
+
+    def forward(self, x):
+        if "bias" not in self.cache:
+            self.cache["bias"] = self.line.bias * 2
+        self.seen.add(x.shape)
+        self.last, self.newest = x, x
+        return self.act(self.line(x) + self.cache["bias"])
+
+
+def test_what_a_run_of_surgery_left_in_attributes_is_gone_so_new_weights_are_used():
+    model = Caching().eval()
+    done = chebact.replace_activations(model, X, copy=True).model
+    assert (done.cache, done.seen, done.last) == ({}, set(), None)
+    assert not hasattr(done, "newest")
+    with torch.no_grad():
+        done.line.bias.fill_(3.0)
+    torch.testing.assert_close(done(X), done.act(done.line(X) + 6))
+
+
+def test_a_lazy_layer_keeps_what_the_run_of_the_example_told_it():
+    done = chebact.replace_activations(
+        nn.Sequential(nn.LazyLinear(3), nn.BatchNorm1d(3), nn.ReLU()), X, copy=True
+    ).model
+    assert done[0].in_features == 4
+    assert done(X).shape == (5, 3)

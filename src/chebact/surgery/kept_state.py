@@ -48,16 +48,19 @@ def _items(value: Any) -> list[Any]:
 
 
 def restore_attributes(module: nn.Module, before: dict[str, tuple[Any, list[Any]]]) -> list[str]:
-    """The names of those that changed."""
-    after = attributes_of(module)
-    changed = [name for name in after if name not in before or not _is_unchanged(before[name], after[name])]
+    """Set the attributes to what they were; the names of those that had changed."""
+    after, none = attributes_of(module), (None, [None])
+    changed = [name for name in {**before, **after} if not _is_unchanged(before.get(name, none), after.get(name, none))]
     for name in changed:
-        vars(module).pop(name)
+        vars(module).pop(name, None)
         if name in before:
             value, items = before[name]
             vars(module)[name] = value
             if isinstance(value, list):
                 value[:] = items
+            elif isinstance(value, set):
+                value.clear()
+                value.update(items)
             elif isinstance(value, dict):
                 value.clear()
                 value.update(zip(items[::2], items[1::2], strict=True))

@@ -20,16 +20,16 @@ __all__ = ["StandIn", "put", "verify"]
 class StandIn(nn.Module):
     """The function that an activation replaces, on a copy of its input; with `writes` the input changes as before.
 
-    Its name is in the set `called` once it was called.
+    It tells `note` its name when it is called.
     """
 
-    def __init__(self, name: str, function: Callable[[Tensor], Tensor], called: set[str]) -> None:
+    def __init__(self, name: str, function: Callable[[Tensor], Tensor], note: Callable[[str], None]) -> None:
         super().__init__()
-        self.name, self.function, self.called, self.writes = name, function, called, False
+        self.name, self.function, self.note, self.writes = name, function, note, False
 
     def forward(self, x: Tensor) -> Tensor:
         """The old function of x."""
-        self.called.add(self.name)
+        self.note(self.name)
         result = self.function(x.clone())
         return x.copy_(result) if self.writes else result
 
@@ -48,7 +48,7 @@ def run_original(model: nn.Module, example: Any) -> Any:
 def verify(model: nn.Module, sites: Sequence[Site], example: Any, wanted: Any) -> None:
     """An error with names where the operated model, with the old functions, does not give `wanted` on the example."""
     called = set[str]()
-    trials = {site.name: StandIn(site.name, site.original, called) for site in sites}
+    trials = {site.name: StandIn(site.name, site.original, called.add) for site in sites}
     for site in sites:
         put(site, trials[site.name])
     try:
