@@ -1,7 +1,14 @@
-"""What either of two processes does with DDP: `work(rank, store, names)`; the second one runs this file."""
+"""Two processes with DDP: `average_gradients` starts them, each runs this file.
+
+Neither is the process of the tests: what gloo leaves behind, and a process that dies, would stop the tests after it.
+"""
 
 import copy
+import os
+import subprocess
 import sys
+from datetime import timedelta
+from pathlib import Path
 
 import torch
 from torch import nn
@@ -11,6 +18,7 @@ from chebact.learned import LearnedActivation
 from support.library_models import FOUR, made, rows_like, run
 from support.other_models import MODELS, drawn
 
+LIMIT = 120  # seconds
 NAMES = ("residual net", "U-Net with checkpointing", "transformer, ReLU by function")
 
 
@@ -43,7 +51,8 @@ def alone(model, example):
 def work(rank, store, names):
     """For each model: the gradients of the heights with DDP, and those of either process alone."""
     torch.set_num_threads(1)
-    torch.distributed.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=2)
+    limit = timedelta(seconds=LIMIT)
+    torch.distributed.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=2, timeout=limit)
     found = {}
     try:
         for name in names:
@@ -58,9 +67,28 @@ def work(rank, store, names):
             single = [alone(model, each) for each in rows]
             run(parallel, rows[rank]).sin().sum().backward()
             found[name] = (gradients(model), single)
+        torch.distributed.barrier()
     finally:
         torch.distributed.destroy_process_group()
     return found
+
+
+def average_gradients(names, folder):
+    """What `work` found in the first of two processes."""
+    path = os.pathsep.join([str(Path(__file__).parents[1]), *sys.path])
+    environment = {**os.environ, "PYTHONPATH": path}
+    commands = [[sys.executable, __file__, str(rank), str(folder), *names] for rank in range(2)]
+    pipes = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True, "env": environment}
+    children = [subprocess.Popen(command, **pipes) for command in commands]
+    try:
+        for child in children:
+            said = child.communicate(timeout=2 * LIMIT)[1]
+            assert child.returncode == 0, said
+    finally:
+        for child in children:
+            child.kill()
+            child.wait()
+    return torch.load(folder / "found.pt", weights_only=True)
 
 
 def refused(model):
@@ -72,4 +100,8 @@ def refused(model):
 
 
 if __name__ == "__main__":
-    work(1, sys.argv[1], sys.argv[2:])
+    this, place = int(sys.argv[1]), Path(sys.argv[2])
+    gathered = work(this, place / "store", sys.argv[3:])
+    if this == 0:
+        torch.save(gathered, place / "found.pt")
+    os._exit(0)  # torch's threads may end a process that takes its time to leave: "terminate called without an ..."

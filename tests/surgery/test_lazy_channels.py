@@ -2,17 +2,13 @@
 
 import copy
 import io
-import os
-import subprocess
-import sys
 from functools import partial
-from pathlib import Path
 
 import pytest
 import torch
-from support import two_processes
 from support.library_models import FOUR
 from support.other_models import drawn, import_or_skip
+from support.two_processes import NAMES, average_gradients
 from torch import nn
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
@@ -138,18 +134,6 @@ def test_a_parameter_without_a_width_says_what_to_do(use):
         use(ChebyshevLagrange().heights)
 
 
-def two_processes_on(names, store):
-    """For each name the gradients of DDP, and those of either process alone."""
-    script = Path(two_processes.__file__)
-    path = os.pathsep.join([str(script.parents[1]), *sys.path])
-    command = [sys.executable, str(script), str(store), *names]
-    with subprocess.Popen(command, env={**os.environ, "PYTHONPATH": path}, stderr=subprocess.PIPE, text=True) as child:
-        found = two_processes.work(0, store, names)
-        said = child.communicate(timeout=120)[1]
-    assert child.returncode == 0, said
-    return found
-
-
 def check_average(found, count):
     assert len(found) == count
     for got, single in found.values():
@@ -160,7 +144,7 @@ def check_average(found, count):
 
 @pytest.mark.fork
 def test_two_processes_average_the_gradients_of_lazy_and_of_operated_models(tmp_path):
-    found = two_processes_on(["lazy", *two_processes.NAMES], tmp_path / "store")
+    found = average_gradients(["lazy", *NAMES], tmp_path)
     assert "chebact.materialize(model, example) first" in found.pop("message")
     check_average(found, 4)
 
@@ -170,4 +154,4 @@ def test_two_processes_average_the_gradients_of_lazy_and_of_operated_models(tmp_
 def test_two_processes_average_the_gradients_of_operated_models_of_other_libraries(tmp_path):
     for library in ("timm", "transformers"):
         import_or_skip(library)
-    check_average(two_processes_on(list(FOUR), tmp_path / "store"), 4)
+    check_average(average_gradients(list(FOUR), tmp_path), 4)

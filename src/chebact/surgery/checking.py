@@ -13,10 +13,10 @@ from torch.nn.parameter import is_lazy
 
 from chebact.checks import check_axis, check_interval, check_module, must_be
 from chebact.learned import LearnedActivation
-from chebact.surgery.finding import Site
+from chebact.surgery.graphs.tracing import functions_in_code
 from chebact.surgery.kinds import FUNCTIONS, KINDS, is_activation
+from chebact.surgery.places.finder import Site
 from chebact.surgery.report import Left
-from chebact.surgery.tracing import functions_in_code
 
 __all__ = ["check_arguments", "check_channel_dim", "say_nothing_found"]
 

@@ -17,17 +17,17 @@ from chebact.node_positions import nodes
 from chebact.recording import run_once
 from chebact.surgery.checking import check_arguments, check_channel_dim, say_nothing_found
 from chebact.surgery.choosing import Where, choose
-from chebact.surgery.comparing import difference_between
-from chebact.surgery.finding import Finder, Site
-from chebact.surgery.kept_state import is_lazy_layer, state_kept
+from chebact.surgery.graphs.rewriting import call_instead, rewrite_forward
+from chebact.surgery.graphs.tracing import Traced
 from chebact.surgery.kinds import DEFAULT_KINDS, is_activation
-from chebact.surgery.observing import observe
-from chebact.surgery.other_methods import old_functions_in_methods
-from chebact.surgery.random_states import seeded
+from chebact.surgery.places.finder import Finder, Site
+from chebact.surgery.places.observing import observe
+from chebact.surgery.places.other_methods import old_functions_in_methods
 from chebact.surgery.report import Replaced, Report
-from chebact.surgery.rewriting import call_instead, rewrite_forward
-from chebact.surgery.sharing import copy_structure, keep_activation_when_copied_
-from chebact.surgery.tracing import Traced
+from chebact.surgery.trials.comparing import difference_between
+from chebact.surgery.trials.kept_state import is_lazy_layer, state_kept
+from chebact.surgery.trials.random_states import seeded
+from chebact.surgery.trials.sharing import copy_structure, keep_activation_when_copied_
 from chebact.surgery.verifying import put, run_original, verify
 from chebact.table import ACTIVATIONS, Factory, make_activation, takes
 

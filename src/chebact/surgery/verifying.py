@@ -9,10 +9,10 @@ import torch
 from torch import Tensor, nn
 
 from chebact.recording import run_once
-from chebact.surgery.comparing import difference_between, is_same
-from chebact.surgery.finding import Site
-from chebact.surgery.kept_state import state_kept
-from chebact.surgery.random_states import seeded
+from chebact.surgery.places.finder import Site
+from chebact.surgery.trials.comparing import difference_between, is_same
+from chebact.surgery.trials.kept_state import state_kept
+from chebact.surgery.trials.random_states import seeded
 
 __all__ = ["StandIn", "put", "verify"]
 

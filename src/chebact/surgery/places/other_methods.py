@@ -8,8 +8,8 @@ from typing import Any
 
 from torch import nn
 
-from chebact.surgery.finding import Site
-from chebact.surgery.tracing import names_in_code
+from chebact.surgery.graphs.tracing import names_in_code
+from chebact.surgery.places.finder import Site
 
 __all__ = ["old_functions_in_methods"]
 

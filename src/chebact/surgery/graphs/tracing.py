@@ -15,9 +15,9 @@ from typing import Any
 import torch.utils.checkpoint
 from torch import Tensor, fx, nn
 
+from chebact.surgery.graphs.side_effects import TracingError, current_modes, refuse_side_effects
 from chebact.surgery.kinds import METHODS
 from chebact.surgery.layouts import PASSING, Layout, consumed_by, produced_by
-from chebact.surgery.side_effects import TracingError, current_modes, refuse_side_effects
 
 __all__ = ["Traced", "TracingError", "callee_of", "find_layout", "functions_in_code", "names_in_code", "trace"]
 

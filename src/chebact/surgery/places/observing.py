@@ -14,11 +14,11 @@ from torch.overrides import TorchFunctionMode
 
 from chebact.checks import describe
 from chebact.recording import run_once
-from chebact.surgery.comparing import tensors_in
 from chebact.surgery.kinds import function_of_call
-from chebact.surgery.layers_before import LayersBefore
 from chebact.surgery.layouts import Layout
-from chebact.surgery.random_states import seeded
+from chebact.surgery.places.layers_before import LayersBefore
+from chebact.surgery.trials.comparing import tensors_in
+from chebact.surgery.trials.random_states import seeded
 
 __all__ = ["Call", "Observation", "Visit", "observe"]
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from torch import nn
 
-from chebact.surgery.aliases import writes
-from chebact.surgery.tracing import Traced, is_plain
+from chebact.surgery.graphs.aliases import writes
+from chebact.surgery.graphs.tracing import Traced, is_plain
 
 __all__ = ["call_instead", "forward_of", "rewrite_forward"]
 

@@ -10,8 +10,8 @@ import numpy
 import torch
 from torch import nn
 
-from chebact.surgery.kept_state import attributes_of, restore_attributes
-from chebact.surgery.random_states import random_states, restore_random_states
+from chebact.surgery.trials.kept_state import attributes_of, restore_attributes
+from chebact.surgery.trials.random_states import random_states, restore_random_states
 
 __all__ = ["TracingError", "current_modes", "refuse_side_effects"]
 

@@ -12,16 +12,16 @@ import torch
 from torch import Tensor, fx, nn
 
 from chebact.initial import Function
-from chebact.surgery.aliases import SHARED, may_be_shared, writes
-from chebact.surgery.comparing import is_same
-from chebact.surgery.kept_state import state_kept
+from chebact.surgery.graphs.aliases import SHARED, may_be_shared, writes
+from chebact.surgery.graphs.rewriting import forward_of
+from chebact.surgery.graphs.tracing import Traced, TracingError, callee_of, find_layout, functions_in_code, trace
 from chebact.surgery.kinds import FUNCTIONS, function_of_call, function_of_module, is_activation, kind_of
 from chebact.surgery.layouts import PASSING, Layout, consumed_by, produced_by
-from chebact.surgery.observing import Call, Observation, Visit
-from chebact.surgery.random_states import seeded
+from chebact.surgery.places.observing import Call, Observation, Visit
 from chebact.surgery.report import Left
-from chebact.surgery.rewriting import forward_of
-from chebact.surgery.tracing import Traced, TracingError, callee_of, find_layout, functions_in_code, trace
+from chebact.surgery.trials.comparing import is_same
+from chebact.surgery.trials.kept_state import state_kept
+from chebact.surgery.trials.random_states import seeded
 
 __all__ = ["Finder", "Site"]
 

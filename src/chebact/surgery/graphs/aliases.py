@@ -8,8 +8,8 @@ from typing import Any
 
 from torch import fx, nn
 
+from chebact.surgery.graphs.tracing import callee_of
 from chebact.surgery.layouts import PASSING, produced_by
-from chebact.surgery.tracing import callee_of
 
 __all__ = ["SHARED", "may_be_shared", "writes"]
 

@@ -1,0 +1,1 @@
+"""The graph of a forward method: traced, searched for what it would lose, and written back as code."""
