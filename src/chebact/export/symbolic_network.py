@@ -8,7 +8,7 @@ from torch import nn
 
 from chebact.export.program import Curve, Step, read_program
 from chebact.pieces import pieces_of
-from chebact.symbolic import expression_of, import_sympy
+from chebact.symbolic import expression_of, import_sympy, undistributed
 
 if TYPE_CHECKING:
     from sympy import Expr
@@ -19,7 +19,8 @@ __all__ = ["to_sympy"]
 def to_sympy(network: nn.Module) -> list[Expr]:
     """The outputs of a small network as expressions of x0, x1, ...; they grow with every layer.
 
-    The network is made of linear layers, learned activations, ReLU, tanh, sigmoid, sums and factors.
+    The network is made of linear layers, learned activations, ReLU, tanh, sigmoid, sums and factors. Nothing is
+    expanded, which would lose digits; `sympy.expand` does it for an output that is a polynomial.
 
     >>> from chebact import ChebyshevLagrange
     >>> line = nn.Linear(1, 1, bias=False)
@@ -28,9 +29,10 @@ def to_sympy(network: nn.Module) -> list[Expr]:
     [4.0*x0**2]
     """
     sympy, program = import_sympy(), read_program(network)
-    vectors: list[list[Any]] = [list(sympy.symbols(f"x:{program.inputs}", real=True))]
-    for step in program.steps:
-        vectors.append(_apply(step, [vectors[index] for index in step.inputs]))
+    vectors: list[list[Any]] = [list(sympy.symbols(f"x:{program.inputs}"))]
+    with undistributed():
+        for step in program.steps:
+            vectors.append(_apply(step, [vectors[index] for index in step.inputs]))
     return vectors[-1]
 
 
@@ -62,4 +64,4 @@ def _number(bias: Any) -> Any:
 
 
 def _curve(curve: Curve, channel: int, x: Any) -> Any:
-    return expression_of(pieces_of(curve.heights[channel], curve.basis), x)
+    return expression_of(pieces_of(curve.heights[channel], curve.basis), x, by_cases=False)
