@@ -5,6 +5,7 @@ import warnings
 
 import pytest
 import torch
+from support.onnx import onnx_session
 from support.other_models import MODELS, drawn, filled
 from torch import nn
 
@@ -111,15 +112,6 @@ def test_fold_changes_the_model_in_place_one_module_at_two_places_stays_one_and_
 def test_what_cannot_be_folded_is_said(call, words):
     with pytest.raises((ValueError, TypeError), match=words):
         call()
-
-
-def onnx_session(model, inputs, path, dynamic=True):
-    runtime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
-    pytest.importorskip("onnxscript", reason="onnxscript is not installed")
-    shapes = tuple({0: torch.export.Dim("batch", min=1, max=64)} for _ in inputs) if dynamic else None
-    with warnings.catch_warnings(action="ignore"):  # of the exporter about its own parts
-        torch.onnx.export(model, inputs, str(path), dynamo=True, dynamic_shapes=shapes, verbose=False)
-    return runtime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
 
 
 def operated(name):
