@@ -9,19 +9,23 @@ from typing import Any, NamedTuple
 import numpy
 import torch
 from torch import Tensor, nn
+from torch.nn.utils import parametrize
 
 from chebact.basis import LEFT_SLOPE, RIGHT_SLOPE, Basis
 from chebact.channels import find_axis
 from chebact.functional import apply_basis
 from chebact.kernels.reference import broadcast
 from chebact.kernels.scaling import numpy_type
-from chebact.learned import LearnedActivation
-from chebact.torch_modes import MadeAgain, stored_buffer
+from chebact.learned import FOLDED_NAME, LearnedActivation, add_once
+from chebact.torch_modes import MadeAgain, share_hooks, stored_buffer, stored_parameter
 
 __all__ = ["SERIES_DEGREE", "FoldedActivation", "fold_"]
 
 SERIES_DEGREE = 16  # up to here a Chebyshev series in float32 is within 1e-5 of the largest height, without a division
 ROUNDED_DEGREE = 8  # the same where the position in the interval is rounded: slopes at the ends grow with degree^2
+_LEARNED_STATE = (
+    "the state must be that of a folded model, got that of a model before fold_; load it before you call chebact.fold_"
+)
 
 
 class FoldedActivation(MadeAgain):
@@ -31,7 +35,7 @@ class FoldedActivation(MadeAgain):
     graph (torch.export, ONNX, torch.jit.trace) it is Horner's rule up to degree 3 and Clenshaw's up to degree 16 (8 on
     intervals where the position of x has to be rounded), on numbers that were computed when it was folded; with
     tails="none" that is additions and products alone. Above, the graph stays that of the learned activation. In
-    float32 it is within 1e-5 of the largest height, on any interval. Shapes as there.
+    float32 it is within 1e-5 of the largest height, on any interval. Hooks come along. Shapes as there.
 
     >>> from chebact import ChebyshevLagrange
     >>> FoldedActivation(ChebyshevLagrange(4))
@@ -41,13 +45,10 @@ class FoldedActivation(MadeAgain):
     heights: Tensor
     numbers: Tensor
 
-    def __init__(self, learned: LearnedActivation) -> None:
+    def __init__(self, learned: LearnedActivation, name: str = "the activation") -> None:
         super().__init__()
-        if not learned.is_materialized:
-            raise ValueError(
-                "model must have been called before it is folded, got an activation whose channels are not known; call "
-                "chebact.materialize(model, example) first"
-            )
+        _check(learned, name)
+        share_hooks(learned, self)
         self.basis, self.channel_dim, self.name = learned.basis, learned.channel_dim, learned.parameter_name
         self.channels, self.replicas = learned.channels, learned.replicas
         heights = learned.learned.detach()
@@ -83,6 +84,13 @@ class FoldedActivation(MadeAgain):
             result = result + numbers[-2] * beyond.clamp(max=0.0) + numbers[-1] * beyond.clamp(min=0.0)
         return result.to(x.dtype) if x.dtype != dtype else result
 
+    def _load_from_state_dict(self, state_dict: Any, prefix: str, *args: Any) -> None:
+        strict, errors = args[1], args[-1]
+        learned = prefix + self.name in state_dict and prefix + FOLDED_NAME not in state_dict
+        if strict and self.is_short and learned:
+            add_once(errors, _LEARNED_STATE)
+        super()._load_from_state_dict(state_dict, prefix, *args)
+
     def __setstate__(self, state: Any) -> None:
         super().__setstate__(state)  # type: ignore[no-untyped-call]
         if "positions" not in state:  # it was saved before the graph had this form
@@ -100,6 +108,26 @@ class FoldedActivation(MadeAgain):
     def extra_repr(self) -> str:
         """The sizes."""
         return f"{self.channels}, degree={self.basis.degree}, tails={self.basis.tails!r}"
+
+
+def _check(learned: LearnedActivation, name: str) -> None:
+    """What would not stay the same function is an error."""
+    if not learned.is_materialized:
+        raise ValueError(
+            f"model must have been called before it is folded, got {name}, whose channels are not known; call "
+            "chebact.materialize(model, example) first"
+        )
+    if type(learned).forward is not LearnedActivation.forward or "forward" in vars(learned):
+        raise ValueError(
+            f"{name} must have the forward method of chebact to be folded, got that of {type(learned).__name__}; make "
+            "it a module that contains a ChebyshevLagrange and calls it, and that one folds"
+        )
+    stored = stored_parameter(learned, learned.parameter_name) is not None
+    if not stored and not parametrize.is_parametrized(learned, learned.parameter_name):
+        raise ValueError(
+            f"{name}.{learned.parameter_name} must be a parameter to be folded, got a tensor that a hook computes; "
+            f"first call torch.nn.utils.prune.remove(activation, {learned.parameter_name!r}), or what removes that hook"
+        )
 
 
 def _has_short_graph(basis: Basis) -> bool:
@@ -189,7 +217,8 @@ def fold_(model: nn.Module) -> nn.Module:
     """Turn every learned activation of a model into its `FoldedActivation`, in place; returns the model.
 
     The outputs stay, to the rounding of the type, for every finite x. Nothing can be learned afterwards: fold a copy
-    where the training goes on. A model that is itself a learned activation is returned folded.
+    where the training goes on. A model that is itself a learned activation is returned folded. Hooks are kept; an
+    activation with a forward method of its own is an error, and then nothing is changed.
 
     >>> from chebact import ChebyshevLagrange
     >>> fold_(nn.Sequential(nn.Linear(2, 4), ChebyshevLagrange(4)))[1]
@@ -203,7 +232,7 @@ def fold_(model: nn.Module) -> nn.Module:
     learned = {name: part for name, part in places.items() if isinstance(part, LearnedActivation)}
     if not learned:
         raise ValueError("model must have a learned activation, got none, so there is nothing to fold")
-    folded = {id(part): FoldedActivation(part).train(part.training) for part in learned.values()}
+    folded = {id(part): FoldedActivation(part, name).train(part.training) for name, part in learned.items()}
     for name, part in learned.items():
         above, _, own = name.rpartition(".")
         setattr(places[above], own, folded[id(part)])
