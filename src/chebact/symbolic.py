@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from contextlib import AbstractContextManager
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy
@@ -32,8 +33,9 @@ def import_sympy() -> Any:
 def expression_of(pieces: Pieces, x: Expr, *, by_cases: bool = True) -> Expr:
     """The pieces as a Piecewise of x, or a sum with Min and Max of x; as a polynomial where there are no lines.
 
-    Sums and products alone, accurate to 1e-12 of the largest height in float64: powers of t = (x - middle) / half up to
-    degree 6, above products of T_1, T_2, T_4, T_8 ... of t. Nothing is expanded, which would lose digits. With
+    Sums and products alone, accurate to 1e-12 of the largest height in float64 (tested to degree 30): powers of
+    t = (x - middle) / half up to degree 6, above products of T_1, T_2, T_4, T_8 ... of t. Nothing is expanded, which
+    would lose digits; `diff` multiplies numbers into x - middle and loses those of |middle| / half. With
     `by_cases` the lines are cases; SymPy would write cases of a sum of cases out as all their combinations.
 
     >>> from chebact.basis import Basis
@@ -67,13 +69,24 @@ def undistributed() -> AbstractContextManager[Any]:
 def _inside(pieces: Pieces, x: Any) -> Any:
     unit = (pieces.middle, pieces.half) == (0.0, 1.0)
     t = x if unit else (x - pieces.middle if pieces.middle else x) * (1 / pieces.half)
-    coefficients = numpy.array(pieces.coefficients)
+    coefficients = _at_rounded_middle(pieces)
     if len(coefficients) > POWER_DEGREE + 1:
         return _by_doubling(coefficients, t)
     if not pieces.powers:
         coefficients = numpy.polynomial.chebyshev.cheb2poly(coefficients)
     terms = [float(c) * t**k for k, c in enumerate(coefficients) if c]
     return sum(terms, import_sympy().Integer(0))
+
+
+def _at_rounded_middle(pieces: Pieces) -> Any:
+    """The coefficients for t from the middle as float64 has it: P(t + e) = P(t) + e P'(t), e of a rounding error."""
+    coefficients, (a, b) = numpy.array(pieces.coefficients), pieces.ends
+    e = float(Fraction(pieces.middle) - (Fraction(a) + Fraction(b)) / 2) / pieces.half
+    if e:
+        kind = numpy.polynomial.polynomial.polyder if pieces.powers else numpy.polynomial.chebyshev.chebder
+        slopes = kind(coefficients)
+        coefficients[: len(slopes)] += e * slopes
+    return coefficients
 
 
 def _by_doubling(series: Any, t: Any) -> Any:
