@@ -25,6 +25,7 @@ from chebact.ranges import (
     to_polynomial,
 )
 from chebact.recording import InputSample, materialize, record_inputs, share_outside
+from chebact.states import load_state_
 from chebact.surgery import Replacement, replace_activations
 from chebact.table import ACTIVATIONS, make_activation, parameter_groups, register_activation
 
@@ -53,6 +54,7 @@ __all__ = [
     "functional",
     "input_ranges",
     "kernels",
+    "load_state_",
     "log_activations",
     "make_activation",
     "materialize",

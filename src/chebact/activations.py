@@ -27,7 +27,7 @@ from chebact.fixed_point import LookupTable, make_table
 from chebact.formula import formula
 from chebact.functional import chebyshev_basis, make_basis
 from chebact.initial import DEFAULT_INIT, Init, describe_init, evaluate_init, find_function
-from chebact.learned import EXTRA_STATE, OLD_NAME, LearnedActivation
+from chebact.learned import EXTRA_STATE, FOLDED_NAME, OLD_NAME, LearnedActivation, add_once
 from chebact.node_positions import nodes
 from chebact.pieces import pieces_of
 from chebact.symbolic import expression_of, import_sympy
@@ -37,6 +37,10 @@ if TYPE_CHECKING:
 
 __all__ = ["ChebyshevLagrange", "Cubic", "PrototypeSimilarity", "WeightedChebyshev"]
 
+_OTHER_FUNCTION = (
+    "make the module with the interval and the tails of the state, or take them from it by chebact.load_state_(model, "
+    "state), also after replace_activations(..., interval='fit'), whose intervals depend on the example and the weights"
+)
 Generators = torch.Generator | Sequence[torch.Generator] | None
 
 
@@ -142,15 +146,17 @@ class ChebyshevLagrange(LearnedActivation):
             given = state_dict.get(prefix + EXTRA_STATE)
             if given is None:
                 state_dict[prefix + EXTRA_STATE] = self.get_extra_state()
+            if given is None and prefix + FOLDED_NAME not in state_dict:
                 name = prefix.rstrip(".") or "this activation"
                 assumed = f"{self.basis.interval} and {self.tails!r} are assumed"
                 warnings.warn(
                     f"the state of {name} must hold interval and tails, got an older state without them; {assumed}",
                     stacklevel=2,
                 )
-            elif difference := self._compare_function(given):
+            elif given is not None and (difference := self._compare_function(given)):
                 errors = args[-1]
                 errors.append(f"{prefix}heights must be loaded into a module of the same function, got {difference}")
+                add_once(errors, _OTHER_FUNCTION)
         super()._load_from_state_dict(state_dict, prefix, *args)
 
     def _compare_function(self, given: Any) -> str:
@@ -160,12 +166,21 @@ class ChebyshevLagrange(LearnedActivation):
             return f"an extra state of another library: {describe(given)}"
         saved, ours = given.detach().to("cpu", torch.float64), ours.to(given.dtype).double()
         if not torch.allclose(saved[:2], ours[:2], rtol=1e-6, atol=1e-30):
-            return f"interval ({saved[0]:g}, {saved[1]:g}) in the state and {self.basis.interval} in the module"
+            there = tuple(saved[:2].tolist())
+            return f"interval {there} in the state and {self.basis.interval} in the module"
         if round(saved[2].item()) != ours[2].item():
             return f"tails {TAILS[round(saved[2].item()) % len(TAILS)]!r} in the state and {self.tails!r} in the module"
         if self.tails == "regression" and round(saved[3].item()) != ours[3].item():
             return f"{saved[3]:g} regression nodes in the state and {ours[3]:g} in the module"
         return ""
+
+    def take_function_(self, state: torch.Tensor) -> None:
+        """Take interval and tails from an extra state, where they differ; the heights stay."""
+        if not isinstance(state, torch.Tensor) or state.shape != self.get_extra_state().shape:
+            raise ValueError(must_be("state", "an extra state of ChebyshevLagrange: four numbers", state))
+        if self._compare_function(state):
+            left, right, tails, count = state.tolist()
+            self.basis = make_basis(self.degree, TAILS[round(tails) % len(TAILS)], round(count), (left, right))
 
     def to_formula(self, channel: int = 0, *, replica: int = 0, digits: int = 6) -> str:
         """The formula of one channel, one line per piece.

@@ -16,11 +16,16 @@ from chebact.functional import apply_basis, check_tensors
 from chebact.lazy_parameter import LazyParameter
 from chebact.torch_modes import rename_parameter, stored_parameter
 
-__all__ = ["EXTRA_STATE", "OLD_NAME", "LearnedActivation", "learned_activations"]
+__all__ = ["EXTRA_STATE", "FOLDED_NAME", "OLD_NAME", "LearnedActivation", "add_once", "learned_activations"]
 
 EXTRA_STATE = "_extra_state"  # torch's name in a state dict for data that is not a parameter or buffer
 _Tensor = torch.Tensor
 OLD_NAME = "values"  # the parameter in older states and models
+FOLDED_NAME = "c0"  # a buffer that only a folded activation has
+_FOLDED_STATE = (
+    "the state must be that of a model before fold_, got that of a folded one; load it into chebact.fold_(model), or "
+    "save the state of the model before fold_"
+)
 
 
 class LearnedActivation(nn.Module):
@@ -198,12 +203,14 @@ class LearnedActivation(nn.Module):
         key, old = prefix + self.parameter_name, prefix + OLD_NAME
         if old in state_dict and key not in state_dict:
             state_dict[key] = state_dict.pop(old)
+        strict, errors = args[1], args[-1]
+        if strict and prefix + FOLDED_NAME in state_dict:
+            add_once(errors, _FOLDED_STATE)
         given = state_dict.get(key)
         if given is not None and not self.is_materialized:
             if is_lazy(given) or given.numel() == 0:
                 return  # lazy into lazy: nothing to copy
             if not self._fits(given):
-                errors = args[-1]
                 errors.append(
                     f"{key} must have shape {self._expected()}, got {tuple(given.shape)}; load into a module with the "
                     "same degree, groups and replicas"
@@ -235,6 +242,12 @@ class LearnedActivation(nn.Module):
         parts += [f"channel_dim={self.channel_dim}"] if explicit else []
         parts += [f"replicas={self.replicas}"] if self.replicas is not None else []
         return ", ".join(parts)
+
+
+def add_once(errors: list[str], message: str) -> None:
+    """Add a message for all activations of a model to the errors of load_state_dict."""
+    if message not in errors:
+        errors.append(message)
 
 
 def learned_activations(model: Any) -> dict[str, LearnedActivation]:

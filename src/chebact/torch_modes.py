@@ -40,6 +40,7 @@ __all__ = [
     "optimizer_has_hooks",
     "outside_graphs",
     "rename_parameter",
+    "share_hooks",
     "stored_buffer",
     "stored_parameter",
     "tensor_has_hooks",
@@ -73,6 +74,10 @@ PRIVATE_NAMES = {
     "Module._forward_pre_hooks": "the same",
     "Module._backward_hooks": "the same",
     "Module._backward_pre_hooks": "the same",
+    "Module._forward_hooks_with_kwargs": "fold_ would lose or change the hooks of an activation",
+    "Module._forward_hooks_always_called": "the same",
+    "Module._forward_pre_hooks_with_kwargs": "the same",
+    "Module._is_full_backward_hook": "the same",
     "torch.nn.modules.module._global_forward_pre_hooks": "the fused trainer would ignore global module hooks",
     "torch.nn.modules.module._global_forward_hooks": "the same",
     "torch.nn.modules.module._global_backward_pre_hooks": "the same",
@@ -225,6 +230,16 @@ def has_hooks(module: nn.Module) -> bool:
 def has_forward_hooks(module: nn.Module) -> bool:
     """Whether the module has hooks that may change its input or output."""
     return bool(module._forward_hooks or module._forward_pre_hooks)
+
+
+def share_hooks(source: nn.Module, target: nn.Module) -> None:
+    """Give `target` the hooks of `source`; both have the same tables, so the handles of the hooks still remove them."""
+    target._forward_hooks, target._forward_pre_hooks = source._forward_hooks, source._forward_pre_hooks
+    target._backward_hooks, target._backward_pre_hooks = source._backward_hooks, source._backward_pre_hooks
+    target._forward_hooks_with_kwargs = source._forward_hooks_with_kwargs
+    target._forward_hooks_always_called = source._forward_hooks_always_called
+    target._forward_pre_hooks_with_kwargs = source._forward_pre_hooks_with_kwargs
+    target._is_full_backward_hook = source._is_full_backward_hook
 
 
 def has_global_hooks() -> bool:

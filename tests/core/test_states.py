@@ -1,12 +1,14 @@
 """States, starts and lazy widths of the modules: what a state holds, and what is refused or asked for."""
 
 import math
+import warnings
 
 import numpy
 import pytest
 import torch
 from torch import nn
 
+import chebact
 from chebact import ChebyshevLagrange, WeightedChebyshev
 
 
@@ -25,7 +27,7 @@ def saved(**choices):
 @pytest.mark.parametrize(
     ("before", "after", "words"),
     [
-        ({"interval": (-3.0, 3.0)}, {}, r"interval \(-3, 3\) in the state and \(-1.0, 1.0\) in the module"),
+        ({"interval": (-3.0, 3.0)}, {}, r"interval \(-3.0, 3.0\) in the state and \(-1.0, 1.0\) in the module"),
         ({}, {"interval": (-1.0, 1.5)}, "interval"),
         ({"tails": "none"}, {}, "tails 'none' in the state and 'extrapolate' in the module"),
         ({"tails": "regression"}, {"tails": "regression", "regression_nodes": 3}, "regression nodes"),
@@ -35,6 +37,68 @@ def test_a_state_of_another_function_is_refused(before, after, words, lazy):
     module = ChebyshevLagrange(None if lazy else 4, **after)
     with pytest.raises(RuntimeError, match=words):
         module.load_state_dict(saved(**before))
+
+
+def test_the_message_names_the_interval_to_the_last_digit_and_the_way_to_load():
+    """A module made with the interval that the message names has the function of torch's own state."""
+    state = saved(interval=(0.1, 1 / 3 + 1))
+    model = nn.Sequential(ChebyshevLagrange(4), ChebyshevLagrange(4))
+    both = {f"{index}.{name}": tensor for index in (0, 1) for name, tensor in state.items()}
+    with pytest.raises(RuntimeError, match=r"interval='fit'") as caught:
+        model.load_state_dict(both)
+    assert str(caught.value).count("chebact.load_state_(model, state)") == 1
+    named = eval(str(caught.value).partition("got interval ")[2].partition(" in the state")[0])
+    ChebyshevLagrange(4, interval=named).load_state_dict(state)
+    assert named == (0.1, 1 / 3 + 1)
+
+
+def test_a_new_process_loads_what_surgery_fitted_by_load_state_and_plain_tensors(tmp_path):
+    """The outputs of the model that was saved are the truth; the file is read with weights_only=True."""
+
+    def build(seed):
+        torch.manual_seed(seed)
+        return nn.Sequential(nn.Linear(3, 5), nn.ReLU(), nn.Linear(5, 5), nn.ReLU(), nn.Linear(5, 1))
+
+    x = torch.randn(50, 3, generator=torch.Generator().manual_seed(7)) * 30 + 100
+    first = chebact.replace_activations(build(0), x, interval="fit").model
+    torch.save(first.state_dict(), tmp_path / "state.pt")
+    state = torch.load(tmp_path / "state.pt", weights_only=True)
+    for options in ({}, {"example": x[:4], "interval": "fit"}):
+        second = chebact.replace_activations(build(1), **{"example": x, **options}).model
+        with pytest.raises(RuntimeError, match=r"load_state_\(model, state\)"):
+            second.load_state_dict(state)
+        assert chebact.load_state_(second, state) is second
+        assert torch.equal(second(x), first(x))
+
+
+def test_load_state_takes_the_tails_and_leaves_a_model_that_does_not_fit_as_it_was():
+    choices = {"tails": "regression", "regression_nodes": 3, "interval": (0.0, 6.0)}
+    module, x = ChebyshevLagrange(4), torch.linspace(-9, 9, 40).reshape(10, 4)
+    chebact.load_state_(module, saved(**choices))
+    assert torch.equal(module(x), filled(ChebyshevLagrange(4, **choices))(x))
+    lazy = chebact.load_state_(ChebyshevLagrange(), saved(**choices))
+    assert torch.equal(lazy(x), module(x))
+    wrong = ChebyshevLagrange(4, degree=5)
+    with pytest.raises(RuntimeError, match="size mismatch"):
+        chebact.load_state_(wrong, saved(**choices))
+    assert (wrong.basis.interval, wrong.tails) == ((-1.0, 1.0), "extrapolate")
+    with pytest.raises(ValueError, match="state must be an extra state of ChebyshevLagrange"):
+        chebact.load_state_(module, {**saved(), "_extra_state": torch.zeros(2)})
+    with pytest.raises(TypeError, match=r"state must be a state dict, as torch\.load"):
+        chebact.load_state_(module, "state.pt")
+
+
+@pytest.mark.parametrize("kind", [ChebyshevLagrange, WeightedChebyshev])
+def test_torch_s_errors_of_folded_and_unfolded_states_name_fold_once(kind):
+    def build():
+        return nn.Sequential(kind(4), nn.Linear(4, 4), kind(4))
+
+    with pytest.raises(RuntimeError, match="Unexpected key") as caught, warnings.catch_warnings(action="error"):
+        build().load_state_dict(chebact.fold_(build()).state_dict())
+    assert str(caught.value).count("load it into chebact.fold_(model)") == 1
+    with pytest.raises(RuntimeError, match="Missing key") as caught:
+        chebact.fold_(build()).load_state_dict(build().state_dict())
+    assert str(caught.value).count("load it before you call chebact.fold_") == 1
 
 
 @pytest.mark.parametrize(

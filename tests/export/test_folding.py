@@ -5,8 +5,10 @@ import warnings
 
 import pytest
 import torch
+from support.onnx import onnx_session
 from support.other_models import MODELS, drawn, filled
 from torch import nn
+from torch.nn.utils import parametrize, prune
 
 import chebact
 from chebact import ChebyshevLagrange, FoldedActivation, WeightedChebyshev
@@ -99,6 +101,65 @@ def test_fold_changes_the_model_in_place_one_module_at_two_places_stays_one_and_
     torch.testing.assert_close(again(x), model(x))
 
 
+class Doubled(ChebyshevLagrange):
+    def forward(self, x):
+        return super().forward(2 * x)
+
+
+def replaced():
+    activation = ChebyshevLagrange(4)
+    activation.forward = lambda x: x
+    return activation
+
+
+def test_what_folding_would_change_is_an_error_by_name_and_then_nothing_is_folded():
+    pruned = ChebyshevLagrange(4)
+    prune.l1_unstructured(pruned, "heights", amount=2)
+    for odd, words in (
+        (Doubled(4), "2 must have the forward method of chebact.*got that of Doubled"),
+        (replaced(), "2 must have the forward method of chebact"),
+        (pruned, r"2.heights must be a parameter.*prune.remove\(activation, 'heights'\)"),
+    ):
+        model = nn.Sequential(ChebyshevLagrange(4), nn.Linear(4, 4), odd)
+        with pytest.raises(ValueError, match=words):
+            chebact.fold_(model)
+        assert type(model[0]) is ChebyshevLagrange
+        assert model[2] is odd
+    prune.remove(pruned, "heights")
+    x = drawn(6, 4)
+    assert torch.equal(chebact.fold_(copy.deepcopy(pruned))(x), pruned(x))
+
+
+class Exponential(nn.Module):
+    def forward(self, heights):
+        return heights.exp()
+
+
+def test_a_parametrized_activation_folds_to_the_outputs_of_torch_s_parametrization():
+    learned = filled(ChebyshevLagrange(4))
+    parametrize.register_parametrization(learned, "heights", Exponential())
+    x = drawn(6, 4)
+    assert torch.equal(chebact.fold_(nn.Sequential(learned))(x), learned(x))
+
+
+def test_the_hooks_of_torch_stay_in_eager_mode_and_in_the_graph_and_their_handles_remove_them():
+    model, x, seen = nn.Sequential(filled(ChebyshevLagrange(4))), drawn(6, 4), []
+    plain = model(x).detach()
+    handle = model[0].register_forward_hook(lambda module, inputs, output: output * 2)
+    model[0].register_forward_hook(lambda module, inputs, named, output: output + 1, with_kwargs=True)
+    model[0].register_forward_pre_hook(lambda module, inputs: (inputs[0] * 3,))
+    wanted = model(x).detach()
+    folded = chebact.fold_(copy.deepcopy(model))
+    assert torch.equal(folded(x), wanted)
+    torch.testing.assert_close(torch.export.export(folded, (x,)).module()(x), wanted, rtol=1e-5, atol=1e-5)
+    model[0].register_full_backward_hook(lambda module, before, after: seen.append(before[0]))
+    chebact.fold_(model)(x.clone().requires_grad_()).sum().backward()
+    assert len(seen) == 1
+    handle.remove()
+    torch.testing.assert_close((model(x) - 1) * 2 + 1, wanted)
+    assert not torch.equal(plain, wanted)
+
+
 @pytest.mark.parametrize(
     ("call", "words"),
     [
@@ -111,15 +172,6 @@ def test_fold_changes_the_model_in_place_one_module_at_two_places_stays_one_and_
 def test_what_cannot_be_folded_is_said(call, words):
     with pytest.raises((ValueError, TypeError), match=words):
         call()
-
-
-def onnx_session(model, inputs, path, dynamic=True):
-    runtime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
-    pytest.importorskip("onnxscript", reason="onnxscript is not installed")
-    shapes = tuple({0: torch.export.Dim("batch", min=1, max=64)} for _ in inputs) if dynamic else None
-    with warnings.catch_warnings(action="ignore"):  # of the exporter about its own parts
-        torch.onnx.export(model, inputs, str(path), dynamo=True, dynamic_shapes=shapes, verbose=False)
-    return runtime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
 
 
 def operated(name):

@@ -150,7 +150,7 @@ def test_a_formula_knows_the_same_steps_but_those_of_planes():
     network[2].running_mean.normal_()
     x = drawn(4, 4).double()
     outputs = chebact.to_sympy(network, example=x)
-    symbols = sympy.symbols("x:4", real=True)
+    symbols = sympy.symbols("x:4")
     for row, wanted in zip(x, network(x).detach().numpy(), strict=True):
         values = dict(zip(symbols, row.tolist(), strict=True))
         got = [float(sympy.sympify(output).subs(values)) for output in outputs]

@@ -30,7 +30,7 @@ LAYERS = [
     ["pieces"],
     ["initial", "fixed_point", "formula", "learned", "symbolic"],
     ["activations", "curvature"],
-    ["table"],
+    ["states", "table"],
     ["recording"],
     ["surgery.kinds", "surgery.layouts", "surgery.report"],
     ["surgery.trials.*"],

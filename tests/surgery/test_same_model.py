@@ -210,6 +210,22 @@ def test_counters_buffers_and_random_numbers_of_the_caller_stay_as_they_were():
     assert (random.getstate(), numpy.random.get_state()[1].tolist()) == states[1:]  # noqa: NPY002
 
 
+def test_hooks_of_a_replaced_activation_stay_and_can_be_removed():
+    model = nn.Sequential(nn.Linear(4, 3), nn.ReLU())
+    seen = []
+    model[1].register_forward_hook(lambda module, args, output: output * 2)
+    done = chebact.replace_activations(model, X, with_=relu)
+    assert torch.equal(done.model(X), model(X))
+    learned = chebact.replace_activations(model, X).model
+    handle = learned[1].register_forward_hook(lambda module, args, output: seen.append(output))
+    learned(X)
+    assert torch.equal(seen[0], 2 * learned[1].forward(learned[0](X)))
+    handle.remove()
+    model(X)
+    learned(X)
+    assert len(seen) == 1
+
+
 def test_heights_that_were_made_in_inference_mode_can_be_trained():
     model = nn.Sequential(nn.Linear(4, 3), nn.ReLU())
     with torch.inference_mode():

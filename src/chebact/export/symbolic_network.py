@@ -11,7 +11,7 @@ from chebact.export.elements import ELEMENTS, PAIRS
 from chebact.export.program import Step
 from chebact.export.reading import read_program
 from chebact.pieces import pieces_of
-from chebact.symbolic import expression_of, import_sympy
+from chebact.symbolic import expression_of, import_sympy, undistributed
 
 if TYPE_CHECKING:
     from sympy import Expr
@@ -23,7 +23,8 @@ def to_sympy(network: nn.Module, *, example: Tensor | None = None) -> list[Expr]
     """The outputs of a small network as expressions of x0, x1, ...; they grow with every layer.
 
     The network is made of linear layers, activations, batch norm, sums, products and reshaping. One that does not
-    begin with a linear layer needs an `example`, an input with its batch axis.
+    begin with a linear layer needs an `example`, an input with its batch axis. Nothing is expanded, which would lose
+    digits; `sympy.expand` does it for an output that is a polynomial.
 
     >>> from chebact import ChebyshevLagrange
     >>> line = nn.Linear(1, 1, bias=False)
@@ -32,9 +33,10 @@ def to_sympy(network: nn.Module, *, example: Tensor | None = None) -> list[Expr]
     [4.0*x0**2]
     """
     sympy, program = import_sympy(), read_program(network, example)
-    vectors: list[list[Any]] = [list(sympy.symbols(f"x:{program.inputs}", real=True))]
-    for step in program.steps:
-        vectors.append(_apply(step, [vectors[index] for index in step.inputs]))
+    vectors: list[list[Any]] = [list(sympy.symbols(f"x:{program.inputs}"))]
+    with undistributed():
+        for step in program.steps:
+            vectors.append(_apply(step, [vectors[index] for index in step.inputs]))
     return vectors[-1]
 
 
@@ -74,7 +76,7 @@ def _curve(step: Step, given: list[list[Any]]) -> list[Any]:
     assert step.curve is not None
     _, channels, inner = step.layout
     pieces = [pieces_of(row, step.curve.basis) for row in step.curve.heights]
-    return [expression_of(pieces[i // inner % channels], each) for i, each in enumerate(given[0])]
+    return [expression_of(pieces[i // inner % channels], each, by_cases=False) for i, each in enumerate(given[0])]
 
 
 def _sum(step: Step, given: list[list[Any]]) -> list[Any]:

@@ -13,6 +13,7 @@ from chebact.surgery.places.finder import Site
 from chebact.surgery.trials.comparing import difference_between, is_same
 from chebact.surgery.trials.kept_state import state_kept
 from chebact.surgery.trials.random_states import seeded
+from chebact.torch_modes import share_hooks
 
 __all__ = ["StandIn", "put", "verify"]
 
@@ -35,9 +36,13 @@ class StandIn(nn.Module):
 
 
 def put(site: Site, module: nn.Module) -> None:
-    """Make a module the child of that name."""
+    """Make a module the child of that name, with the hooks of the child that goes."""
     above, _, name = site.attribute.rpartition(".")
-    setattr(site.parent.get_submodule(above), name, module)
+    parent = site.parent.get_submodule(above)
+    before = getattr(parent, name, None)
+    if isinstance(before, nn.Module):
+        share_hooks(before, module)
+    setattr(parent, name, module)
 
 
 def run_original(model: nn.Module, example: Any) -> Any:

@@ -1,0 +1,45 @@
+"""`load_state_`: a state with its intervals and tails."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from torch import nn
+
+from chebact.activations import ChebyshevLagrange
+from chebact.checks import check_module, must_be
+from chebact.learned import EXTRA_STATE
+
+__all__ = ["load_state_"]
+
+
+def load_state_(model: nn.Module, state: Mapping[str, Any]) -> nn.Module:
+    """Load a state in place; the learned activations take interval and tails from it too. Returns the model.
+
+    `model.load_state_dict(state)` refuses a state of other intervals or tails, since the heights would be another
+    function. After `replace_activations(..., interval="fit")` nobody knows the intervals in advance: build the model,
+    replace its activations with any interval, and load. Degrees and channels have to fit. If the state does not fit,
+    intervals and tails stay as they were.
+
+    >>> import torch
+    >>> state = ChebyshevLagrange(2, interval=(0.0, 6.0)).state_dict()
+    >>> load_state_(ChebyshevLagrange(2), state).basis.interval
+    (0.0, 6.0)
+    """
+    check_module("model", model)
+    if not isinstance(state, Mapping):
+        raise TypeError(must_be("state", "a state dict, as torch.load(path, weights_only=True) returns", state))
+    found = {name: part for name, part in model.named_modules() if isinstance(part, ChebyshevLagrange)}
+    before = {name: part.basis for name, part in found.items()}
+    try:
+        for name, part in found.items():
+            key = f"{name}.{EXTRA_STATE}" if name else EXTRA_STATE
+            if key in state:
+                part.take_function_(state[key])
+        model.load_state_dict(state)
+    except Exception:
+        for name, part in found.items():
+            part.basis = before[name]
+        raise
+    return model
