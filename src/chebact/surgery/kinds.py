@@ -106,16 +106,19 @@ def is_activation(callee: Any, kinds: tuple[type[nn.Module], ...], functional: b
 
 
 def function_of_module(module: nn.Module) -> Function:
-    """The function that a module computes, for points (degree + 1,): one value each, or (channel, degree + 1)."""
+    """The function that a module computes, its hooks aside, for points (degree + 1,).
+
+    It gives one value each, or (channel, degree + 1).
+    """
 
     def function(points: torch.Tensor) -> torch.Tensor:
         numbers = [p for p in module.parameters() if p.numel() > 1]
         like = numbers[0] if numbers else next(module.parameters(), points)
         x = points.to(like)
         if not numbers:
-            result: torch.Tensor = module(x.clone())
+            result: torch.Tensor = module.forward(x.clone())
         else:  # a slope per channel: the points stand along the batch axis
-            result = module(x.unsqueeze(1).repeat(1, numbers[0].numel())).T
+            result = module.forward(x.unsqueeze(1).repeat(1, numbers[0].numel())).T
         return result.to(points)
 
     return function

@@ -30,6 +30,7 @@ from chebact.surgery.trials.random_states import seeded
 from chebact.surgery.trials.sharing import copy_structure, keep_activation_when_copied_
 from chebact.surgery.verifying import put, run_original, verify
 from chebact.table import ACTIVATIONS, Factory, make_activation, takes
+from chebact.torch_modes import share_hooks
 
 __all__ = ["Replacement", "replace_activations"]
 
@@ -125,6 +126,8 @@ def replace_activations(
 def _put_all(model: nn.Module, sites: list[Site], built: list[nn.Module]) -> None:
     """Make the new activations children of the model, and keep torch's layers from passing by them."""
     for site, activation in zip(sites, built, strict=True):
+        if isinstance(site.original, nn.Module):
+            share_hooks(site.original, activation)
         put(site, activation)
     for site in sites:
         if isinstance(site.parent, nn.TransformerDecoderLayer):

@@ -13,7 +13,6 @@ from chebact.surgery.places.finder import Site
 from chebact.surgery.trials.comparing import difference_between, is_same
 from chebact.surgery.trials.kept_state import state_kept
 from chebact.surgery.trials.random_states import seeded
-from chebact.torch_modes import share_hooks
 
 __all__ = ["StandIn", "put", "verify"]
 
@@ -36,13 +35,9 @@ class StandIn(nn.Module):
 
 
 def put(site: Site, module: nn.Module) -> None:
-    """Make a module the child of that name, with the hooks of the child that goes."""
+    """Make a module the child of that name."""
     above, _, name = site.attribute.rpartition(".")
-    parent = site.parent.get_submodule(above)
-    before = getattr(parent, name, None)
-    if isinstance(before, nn.Module):
-        share_hooks(before, module)
-    setattr(parent, name, module)
+    setattr(site.parent.get_submodule(above), name, module)
 
 
 def run_original(model: nn.Module, example: Any) -> Any:
