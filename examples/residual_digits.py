@@ -93,7 +93,7 @@ def run(seed, epochs, points=None):
     scores["then everything"] = accuracy(everything, test)
     longer = copy.deepcopy(relu)
     train_(longer, longer.parameters(), data, epochs, seed + 1, lr=0.003)
-    scores["ReLU, as long"] = accuracy(longer, test)
+    scores["ReLU, twice as long"] = accuracy(longer, test)
     fresh = chebact.replace_activations(start, example, copy=True).model
     train_(fresh, fresh.parameters(), data, 2 * epochs, seed)
     scores["CL from the start"] = accuracy(fresh, test)
@@ -103,20 +103,26 @@ def run(seed, epochs, points=None):
 def draw_picture(scores, model, data, path):
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(9, 3.4), layout="constrained")
+    figure = Figure(figsize=(9.5, 3.6), layout="constrained")
     left, right = figure.subplots(1, 2, width_ratios=(1.2, 1))
     for place, values in enumerate(scores.values()):
-        left.plot(values, [place] * len(values), "o", color="tab:blue", alpha=0.6)
-        left.plot(numpy.mean(values), place, "|", color="black", markersize=14)
+        errors = [100 - value for value in values]
+        spread = numpy.linspace(-0.12, 0.12, len(errors)) + place  # seeds of one accuracy side by side
+        left.plot(errors, spread, "o", color="tab:blue", alpha=0.6)
+        left.plot(numpy.mean(errors), place, "|", color="black", markersize=16)
     left.set_yticks(range(len(scores)), scores)
     left.invert_yaxis()
-    left.set_xlabel("test accuracy, %; a point per seed, a bar for the mean")
+    left.set(xscale="log", xlabel="wrong test pictures, %; one point per seed, a bar for the mean")
+    left.set_xticks([0.5, 1, 2, 5, 10], ["0.5", "1", "2", "5", "10"])
+    left.minorticks_off()
     left.grid(alpha=0.3, axis="x")
-    activation = model.block2.relu
     with chebact.record_inputs(model) as inputs:
         model(data[0][0])
-    chebact.plot_activation(activation, [0, 1, 2, 3], inputs["block2.relu"], right)
-    right.set_title("block2.relu, heights trained alone")
+    chebact.plot_activation(model.block2.relu, [0, 1, 2, 3], inputs["block2.relu"], right)
+    x = numpy.linspace(*right.get_xlim(), 3 * 67)
+    right.plot(x, numpy.maximum(x, 0), "--", color="0.4", linewidth=1, label="ReLU")
+    right.legend(fontsize=8)
+    right.set(xlabel="input; bars: how often it occurs", ylabel="output", title="block2.relu, heights trained alone")
     figure.savefig(path, dpi=110)
 
 
