@@ -1,22 +1,13 @@
 """The pages of the examples and of the deployment say what their records say."""
 
-import importlib.util
 import re
-import sys
 from pathlib import Path
 
 import pytest
+from support.benchmarks import load_benchmark
 
 ROOT = Path(__file__).resolve().parents[2]
 BLOCKS = re.compile(r"(<!-- begin: \S+ -->\n).*?(<!-- end:)", re.DOTALL)
-
-
-def benchmark(name, monkeypatch):
-    spec = importlib.util.spec_from_file_location(f"{name}_benchmark", ROOT / "benchmarks" / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    monkeypatch.setitem(sys.modules, spec.name, module)
-    spec.loader.exec_module(module)
-    return module
 
 
 def emptied(page, tmp_path):
@@ -30,7 +21,7 @@ def emptied(page, tmp_path):
 
 def test_the_tables_of_the_examples_are_made_from_the_records(tmp_path, monkeypatch):
     pages = [emptied(page, tmp_path) for page in ("my-transformer.md", "my-pde.md", "my-resnet.md")]
-    benchmark("examples", monkeypatch).write_tables(tmp_path)
+    load_benchmark("examples", monkeypatch).write_tables(tmp_path)
     for page, committed in pages:
         assert page.read_text(encoding="utf-8") == committed
 
@@ -39,19 +30,19 @@ def test_the_tables_of_the_deployment_are_made_from_the_record(tmp_path, monkeyp
     for name in ("onnx", "onnxruntime"):
         pytest.importorskip(name, reason=f"{name} is not installed")
     page, committed = emptied("deploy.md", tmp_path)
-    benchmark("deploy", monkeypatch).write_tables(page)
+    load_benchmark("deploy", monkeypatch).write_tables(page)
     assert page.read_text(encoding="utf-8") == committed
 
 
 def test_every_run_has_its_record_and_every_record_its_run(monkeypatch):
-    examples = benchmark("examples", monkeypatch)
+    examples = load_benchmark("examples", monkeypatch)
     assert {run.path for run in examples.RUNS} == set(examples.RESULTS.glob("*.json"))
     assert all(examples.holds(run.path, run.spec) for run in examples.RUNS)
 
 
 def test_a_run_without_a_record_runs_and_one_with_is_left(tmp_path, monkeypatch):
     pytest.importorskip("matplotlib", reason="matplotlib is not installed")
-    examples = benchmark("examples", monkeypatch)
+    examples = load_benchmark("examples", monkeypatch)
     monkeypatch.setattr(examples, "RESULTS", tmp_path)
     monkeypatch.setattr(examples, "EXAMPLES", tmp_path)
     (tmp_path / "gpt.py").write_bytes((ROOT / "examples" / "gpt.py").read_bytes())

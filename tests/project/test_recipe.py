@@ -1,34 +1,25 @@
 """The page of the recommended recipe says what its records say."""
 
-import importlib.util
 import re
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from support.benchmarks import load_benchmark
 
 from chebact.training import RECOMMENDED
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def benchmark(name, monkeypatch):
-    spec = importlib.util.spec_from_file_location(f"{name}_benchmark", ROOT / "benchmarks" / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    monkeypatch.setitem(sys.modules, spec.name, module)
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.fixture
 def recipe(monkeypatch):
-    return benchmark("recipe", monkeypatch)
+    return load_benchmark("recipe", monkeypatch)
 
 
 @pytest.fixture
 def defaults(monkeypatch):
-    return benchmark("defaults", monkeypatch)
+    return load_benchmark("defaults", monkeypatch)
 
 
 def test_the_tables_are_made_from_the_records(recipe, defaults, tmp_path, monkeypatch):

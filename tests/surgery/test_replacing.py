@@ -242,55 +242,6 @@ def test_a_fitted_interval_holds_ninety_percent_of_the_example_s_inputs():
         assert inside == pytest.approx(0.9, abs=0.01), row.name
 
 
-class Halves(nn.Module):
-    """A gated block as in vision models with channels last: the activation has half of what the layer before gave."""
-
-    def __init__(self):
-        super().__init__()
-        self.one, self.act, self.two = nn.Linear(6, 20), nn.GELU(), nn.Linear(10, 6)
-
-    def forward(self, x):
-        gate, y = self.one(x).chunk(2, dim=-1)
-        return self.two(self.act(gate) * y)
-
-
-class NormAct(nn.BatchNorm2d):
-    """A layer that ends in its activation."""
-
-    def __init__(self, channels):
-        super().__init__(channels)
-        self.act = nn.ReLU()
-
-    def forward(self, x):
-        return self.act(super().forward(x))
-
-
-class Joined(nn.Module):
-    """A dense block: the norm has the channels of two layers together, and nothing before it gave as many."""
-
-    def __init__(self):
-        super().__init__()
-        self.first, self.second, self.norm = nn.Conv2d(3, 4, 1), nn.Conv2d(3, 5, 1), NormAct(9)
-
-    def forward(self, x):
-        return self.norm(torch.cat([self.first(x), self.second(x)], dim=1))
-
-
-SPLIT = {
-    "three axes": (Halves, drawn(2, 7, 6), (10, -1, "after Linear")),
-    "four axes": (Halves, drawn(2, 5, 7, 6), (10, -1, "after Linear")),
-    "joined": (Joined, drawn(2, 3, 4, 4), (9, 1, "in NormAct")),
-}
-
-
-@pytest.mark.parametrize("name", SPLIT)
-def test_channels_that_were_split_or_joined_stay_at_the_axis_of_the_layer(name):
-    build, x, wanted = SPLIT[name]
-    done = chebact.replace_activations(build(), x)
-    (row,) = done.report.replaced
-    assert (row.channels, row.channel_dim, row.evidence) == wanted
-
-
 class Gate(nn.Module):
     def __init__(self):
         super().__init__()
@@ -322,12 +273,6 @@ def test_a_fitted_interval_is_that_of_all_channels_not_of_every_kth():
         model[0].bias.copy_(torch.arange(64.0))
     (row,) = chebact.replace_activations(model, torch.zeros(4096, 4), interval="fit").report.replaced
     assert row.interval == pytest.approx((3.15, 59.85), abs=1.5)
-
-
-def test_channel_dim_tells_the_channels_where_no_layer_does():
-    model = nn.Sequential(nn.Identity(), nn.ReLU())
-    (row,) = chebact.replace_activations(model, torch.zeros(2, 3, 4), channel_dim=1).report.replaced
-    assert (row.channels, row.channel_dim) == (3, 1)
 
 
 def test_calls_of_a_block_that_is_used_twice_are_counted():
