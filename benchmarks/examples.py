@@ -61,8 +61,8 @@ DIGITS_WAYS = {
     "after surgery": 'right after surgery (`interval="fit"`)',
     "then heights alone": "then 6 epochs, the heights alone",
     "then everything": "then 6 epochs, everything",
-    "ReLU, twice as long": "ReLU, 12 epochs",
-    "CL from the start": "learned curves that start as ReLU, 12 epochs",
+    "ReLU, twice as long": "ReLU, 6 and then 6 epochs",
+    "CL from the start": "learned curves that start as ReLU, 12 epochs in one schedule",
 }
 RUNS = [*GPT, *list(WAYS.values())[1:], *PDE, DIGITS]
 

@@ -9,6 +9,7 @@ the same weights and see the same batches. The loss on held-out text is compared
 import argparse
 import time
 from functools import partial
+from pathlib import Path
 from pydoc_data.topics import topics
 
 import numpy
@@ -114,7 +115,7 @@ def train(steps, seed, compiled=False, bf16=False, tests=10):
         batch = draw_batch(train_ids, draws)
         for run in list(runs.values())[:: 1 if number % 2 else -1]:
             run.step(number, batch)
-        if number % max(1, steps // tests) == 0:
+        if number % max(1, steps // tests) == 0 or number == steps:
             for run in runs.values():
                 run.test(number, held_out)
     return {name: run.curve for name, run in runs.items()}
@@ -152,6 +153,10 @@ def main(arguments=None):
     parser.add_argument("--bf16", action="store_true", help="products in bfloat16, where the machine has them")
     parser.add_argument("--picture")
     given = parser.parse_args(arguments)
+    if given.steps < 1:
+        parser.error(f"--steps must be at least 1, got {given.steps}")
+    if given.picture and not Path(given.picture).resolve().parent.is_dir():
+        parser.error(f"--picture must be in a folder that exists, got {given.picture}")
     if given.bf16 and (reason := bfloat16.why_not()):
         parser.error(f"--bf16: {reason}")
     curves = train(given.steps, given.seed, given.compile, given.bf16)

@@ -2,8 +2,8 @@
 
     python examples/residual_digits.py [--epochs 6] [--seeds 3] [--picture residual_digits.png]
 
-Four ways with the same number of epochs: ReLU throughout; ReLU, then surgery, then the heights alone; ReLU, then
-surgery, then everything; learned activations that start as ReLU from the beginning.
+Six ways: ReLU; right after surgery; then as many epochs of the heights alone, or of everything; ReLU for as many epochs
+more; learned activations that start as ReLU, from the beginning and as long in one schedule.
 """
 
 import argparse

@@ -6,7 +6,9 @@
 torch.Size([5, 1])
 """
 
-from chebact import functional, kernels, private
+from typing import TYPE_CHECKING, Any
+
+from chebact import functional, kernels
 from chebact.activations import ChebyshevLagrange, Cubic, PrototypeSimilarity, WeightedChebyshev
 from chebact.curvature import curvature_penalty
 from chebact.export import FoldedActivation, fold_, log_activations, to_c, to_sympy
@@ -28,6 +30,9 @@ from chebact.recording import InputSample, materialize, record_inputs, share_out
 from chebact.states import load_state_
 from chebact.surgery import Replacement, replace_activations
 from chebact.table import ACTIVATIONS, make_activation, parameter_groups, register_activation
+
+if TYPE_CHECKING:
+    from chebact import private
 
 __version__ = "0.1.0"
 
@@ -74,3 +79,12 @@ __all__ = [
     "to_sympy",
     "values_to_coefficients",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """`chebact.private` is imported when it is first used, like much of what only some programs need."""
+    if name == "private":
+        import importlib
+
+        return importlib.import_module("chebact.private")
+    raise AttributeError(f"module 'chebact' has no attribute {name!r}")

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import torch
 from torch import nn
+from torch.nn.parameter import is_lazy
 
 from chebact.activations import ChebyshevLagrange
 from chebact.checks import check_module, must_be
@@ -20,7 +22,7 @@ def load_state_(model: nn.Module, state: Mapping[str, Any]) -> nn.Module:
     `model.load_state_dict(state)` refuses a state of other intervals or tails, since the heights would be another
     function. After `replace_activations(..., interval="fit")` nobody knows the intervals in advance: build the model,
     replace its activations with any interval, and load. Degrees and channels have to fit. If the state does not fit,
-    intervals and tails stay as they were.
+    the error is that of `load_state_dict`, and the model is as it was.
 
     >>> import torch
     >>> state = ChebyshevLagrange(2, interval=(0.0, 6.0)).state_dict()
@@ -31,7 +33,11 @@ def load_state_(model: nn.Module, state: Mapping[str, Any]) -> nn.Module:
     if not isinstance(state, Mapping):
         raise TypeError(must_be("state", "a state dict, as torch.load(path, weights_only=True) returns", state))
     found = {name: part for name, part in model.named_modules() if isinstance(part, ChebyshevLagrange)}
+    if not found:
+        raise ValueError("model must have a ChebyshevLagrange, got none; use model.load_state_dict(state)")
     before = {name: part.basis for name, part in found.items()}
+    tensors = [tensor for tensor in (*model.parameters(), *model.buffers()) if not is_lazy(tensor)]
+    weights = [(tensor, tensor.detach().clone()) for tensor in tensors]
     try:
         for name, part in found.items():
             key = f"{name}.{EXTRA_STATE}" if name else EXTRA_STATE
@@ -41,5 +47,8 @@ def load_state_(model: nn.Module, state: Mapping[str, Any]) -> nn.Module:
     except Exception:
         for name, part in found.items():
             part.basis = before[name]
+        with torch.no_grad():
+            for tensor, kept in weights:
+                tensor.copy_(kept)
         raise
     return model

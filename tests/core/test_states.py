@@ -187,3 +187,16 @@ def test_the_shape_error_names_the_axis_that_was_meant():
         ChebyshevLagrange(8, replicas=3)(torch.zeros(3, 8, 5))
     with pytest.raises(ValueError, match=r"got 5 in shape \(4, 5\)$"):
         ChebyshevLagrange(8)(torch.zeros(4, 5))
+
+
+def test_load_state_that_fails_leaves_every_weight_and_interval():
+    model = nn.Sequential(nn.Linear(2, 4), ChebyshevLagrange(4, interval=(-3.0, 3.0)), nn.Linear(4, 1))
+    before, x = {name: torch.as_tensor(value).clone() for name, value in model.named_parameters()}, torch.randn(5, 2)
+    wanted = model(x)
+    other = nn.Sequential(nn.Linear(2, 4), ChebyshevLagrange(4, init="relu"), nn.Linear(4, 3))
+    with pytest.raises(RuntimeError, match="size mismatch"):
+        chebact.load_state_(model, other.state_dict())
+    assert all(torch.equal(value, before[name]) for name, value in model.named_parameters())
+    assert torch.equal(model(x), wanted)
+    with pytest.raises(ValueError, match="model must have a ChebyshevLagrange, got none; use model.load_state_dict"):
+        chebact.load_state_(nn.Linear(2, 2), {})

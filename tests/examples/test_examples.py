@@ -63,7 +63,9 @@ def test_the_gpt_says_what_to_do_where_products_in_bfloat16_kill_the_process(mon
 
 @pytest.mark.slow
 @pytest.mark.parametrize("more", [(), ("--bf16",)], ids=["float32", "bfloat16"])
-def test_the_compiled_gpt_has_the_losses_of_the_eager_one(more, bfloat16_products):
+def test_the_compiled_gpt_has_the_losses_of_the_eager_one(more, request):
+    if more:
+        request.getfixturevalue("bfloat16_products")
     gpt = load("gpt")
     torch.compiler.reset()
     compiled, eager = gpt.main(["--steps", "3", "--compile", *more]), gpt.main(["--steps", "3", *more])
@@ -71,6 +73,19 @@ def test_the_compiled_gpt_has_the_losses_of_the_eager_one(more, bfloat16_product
     check_curves(compiled)
     for name, curve in compiled.items():
         assert curve[-1][2] == pytest.approx(eager[name][-1][2], rel=0.01 if more else 1e-4)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--steps", "0"], "--steps must be at least 1, got 0"),
+        (["--picture", "no/such/folder/gpt.png"], "--picture must be in a folder that exists"),
+    ],
+)
+def test_the_gpt_refuses_odd_options_before_it_trains(words, said, capsys):
+    with pytest.raises(SystemExit):
+        load("gpt").main(words)
+    assert said in capsys.readouterr().err
 
 
 def test_losses_at_equal_time_lie_on_the_line_between_two_tests():

@@ -135,7 +135,13 @@ def test_the_c_compiler_of_the_system_computes_what_the_network_does(name, real,
         (lambda path: ChebyshevLagrange(2).to_table(range=(1, 0)), r"range must be \(a, b\) with a < b"),
         (lambda path: broken().to_table(), "heights must be finite"),
         (lambda path: ChebyshevLagrange(1).to_sympy(symbol=3), r"symbol must be the name of one, got 3 \(int\)"),
-        (lambda path: chebact.to_c(nn.Linear(1, 1), path / "a.c", name="linear"), "name must be one that C and the"),
+        *(
+            (
+                lambda path, name=name: chebact.to_c(nn.Linear(1, 1), path / "a.c", name=name),
+                f"name must be one that C and the file do not use, got '{name}'",
+            )
+            for name in ("linear", "NAN", "isnan", "M_PI", "FP_NAN", "free", "printf", "float_t", "tanhf", "__x")
+        ),
         (lambda path: chebact.to_c(nn.Linear(1, 1), None), r"path must be a path, got None"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",

@@ -77,17 +77,18 @@ def average_gradients(names, folder):
     """What `work` found in the first of two processes."""
     path = os.pathsep.join([str(Path(__file__).parents[1]), *sys.path])
     environment = {**os.environ, "PYTHONPATH": path}
-    commands = [[sys.executable, __file__, str(rank), str(folder), *names] for rank in range(2)]
-    pipes = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True, "env": environment}
-    children = [subprocess.Popen(command, **pipes) for command in commands]
+    logs, children = [folder / f"{rank}.log" for rank in range(2)], []
+    for rank, log in enumerate(logs):
+        with log.open("w") as file:
+            command = [sys.executable, __file__, str(rank), str(folder), *names]
+            children.append(subprocess.Popen(command, stdout=file, stderr=file, env=environment))
     try:
-        for child in children:
-            said = child.communicate(timeout=2 * LIMIT)[1]
-            assert child.returncode == 0, said
+        codes = [child.wait(2 * LIMIT) for child in children]
     finally:
         for child in children:
             child.kill()
             child.wait()
+    assert codes == [0, 0], "\n".join(log.read_text() for log in logs)
     return torch.load(folder / "found.pt", weights_only=True)
 
 

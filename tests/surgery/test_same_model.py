@@ -3,6 +3,7 @@
 import copy
 import pickle
 import random
+from collections import deque
 from functools import partial
 
 import numpy
@@ -107,7 +108,7 @@ def test_an_attribute_that_forward_reads_may_not_change_silently(name, value):
     for each in (model, copy.deepcopy(model)):
         assert torch.equal(each(X), block(X))
         setattr(each, name, value)
-        with pytest.raises(ValueError, match=rf"self.{name} must be .*, as it was when the activations were"):
+        with pytest.raises(ValueError, match=rf"{name} of Block must be .*, as it was when the activations were"):
             each(X)
     setattr(block, name, value)
     again = chebact.replace_activations(block, X, with_=relu).model(X)
@@ -140,41 +141,6 @@ def test_the_report_names_methods_that_keep_the_old_function():
     assert note in report._repr_html_()
     assert chebact.replace_activations(Block(), X).report.notes == ()
     assert chebact.replace_activations(Autoencoder(), X, kinds=(nn.GELU,)).report.notes == ()
-
-
-class Optional(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.line = nn.Linear(4, 8)
-
-    def forward(self, x, flag=False, mask=None, *, power: float = 1.0):
-        h = F.relu(self.line(x)) ** power
-        h = -h if flag else h
-        return h if mask is None else h * mask
-
-
-MASK = torch.ones(3, 8)
-
-
-def test_arguments_keep_their_order_and_their_defaults():
-    module = Optional()
-    plain = chebact.replace_activations(module, X, with_=relu).model
-    assert torch.equal(plain(X), module(X))
-    assert torch.equal(plain(X, False, None, power=1.0), module(X))
-    for args, kwargs, words in (
-        ((X, True), {}, r"flag must be False, as it was when the activations were replaced, got True \(bool\)"),
-        ((X, False, MASK), {}, r"mask must be None.*got a tensor of shape \(3, 8\)"),
-        ((X,), {"power": 2.0}, "power must be 1.0"),
-    ):
-        with pytest.raises(ValueError, match=words):
-            plain(*args, **kwargs)
-    masked = chebact.replace_activations(module, (X, True, MASK), with_=relu).model
-    assert torch.equal(masked(X, True, MASK), module(X, True, MASK))
-    assert torch.equal(masked(X, mask=MASK, flag=True), module(X, True, MASK))
-    with pytest.raises(ValueError, match=r"mask must be given, as it was when the activations were replaced, got None"):
-        masked(X, True)
-    with pytest.raises(ValueError, match=r"flag must be True.*got False \(bool\); replace them again with this value"):
-        masked(X, mask=MASK)
 
 
 def test_lazy_layers_of_the_model_stay_lazy_and_a_copy_is_called():
@@ -282,3 +248,61 @@ def test_functions_that_forward_reaches_indirectly_are_found(name, with_example)
     done.model(X).sum().backward()
     (learned,) = [part for part in done.model.modules() if isinstance(part, ChebyshevLagrange)]
     assert learned.heights.grad.abs().sum() > 0
+
+
+class OwnState(nn.TransformerDecoderLayer):
+    def __setstate__(self, state):
+        state.setdefault("extra", 2)
+        super().__setstate__(state)
+
+
+@pytest.mark.parametrize("way", COPIES)
+def test_a_decoder_with_a_way_of_its_own_to_be_copied_keeps_its_curves(way):
+    operated = chebact.replace_activations(OwnState(16, 2, 32, batch_first=True).eval(), PAIR).model
+    copied = COPIES[way](operated)
+    assert torch.equal(copied(*PAIR), operated(*PAIR))
+    assert isinstance(copied.activation, ChebyshevLagrange)
+    assert copied.extra == 2
+
+
+class Logs(nn.Module):
+    """What it keeps of its calls is in a deque, in a list in a dict, and in a buffer that grows."""
+
+    def __init__(self):
+        super().__init__()
+        self.line, self.act = nn.Linear(4, 4), nn.ReLU()
+        self.last, self.lists = deque(maxlen=5), {"calls": []}
+        self.register_buffer("grown", torch.zeros(1))
+
+    def forward(self, x):
+        self.last.append(1)
+        self.lists["calls"].append(1)
+        with torch.no_grad():
+            self.grown.resize_(len(self.grown) + 1).zero_()
+        return self.act(self.line(x))
+
+
+def test_neither_model_keeps_anything_of_the_trials():
+    model = Logs()
+    operated = chebact.replace_activations(model, X).model
+    for each in (model, operated):
+        assert (list(each.last), each.lists, each.grown.tolist()) == ([], {"calls": []}, [0.0])
+
+
+class ReadAgain(nn.Module):
+    def __init__(self, unused):
+        super().__init__()
+        self.line, self.act, self.unused = nn.Linear(4, 4), nn.ReLU(inplace=True), unused
+
+    def forward(self, x):
+        y = self.line(x)
+        z = self.act(y)
+        return y if self.unused else y + z
+
+
+@pytest.mark.parametrize("unused", [False, True], ids=["both are read", "the result is not"])
+def test_what_a_module_wrote_into_its_input_is_read_from_the_new_one_or_refused(unused):
+    model = ReadAgain(unused)
+    assert torch.equal(chebact.replace_activations(model, with_=relu).model(X), model(X))
+    with pytest.raises(ValueError, match="model must not read what an activation wrote into its input"):
+        chebact.replace_activations(model, X)

@@ -9,7 +9,6 @@ from typing import Literal
 from torch import Tensor, nn
 
 from chebact.checks import check_choice, must_be
-from chebact.export.c import WORK_SPACES, write_c
 from chebact.export.reading import read_program
 
 __all__ = ["to_c"]
@@ -48,6 +47,8 @@ def to_c(
     >>> to_c(nn.Sequential(nn.Linear(2, 4), ChebyshevLagrange(4), nn.Linear(4, 1)), f"{folder}/network.c").name
     'network.c'
     """
+    from chebact.export.c import WORK_SPACES, write_c  # few programs write C
+
     if not isinstance(name, str) or not name.isidentifier() or not name.isascii():
         raise ValueError(must_be("name", "an identifier of C", name, "pass letters, digits and _"))
     check_choice("real", real, ("float", "double"))

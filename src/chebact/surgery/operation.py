@@ -97,7 +97,7 @@ def replace_activations(
     """
     check_arguments(model, kinds, example, interval, channel_dim, copy)
     with torch.inference_mode(False):  # heights that are made in inference mode cannot be trained
-        new = copy_structure(model, share=not copy)
+        new, untouched = copy_structure(model, share=not copy), copy_structure(model, share=True)
         wanted = partial(is_activation, kinds=kinds, functional=functional)
         with state_kept(new):
             seen = None if example is None else observe(new, example, wanted, channel_dim)
@@ -114,7 +114,7 @@ def replace_activations(
         _rewrite(sites)
         if seen is not None:
             lazy = any(map(is_lazy_layer, model.modules()))  # a run would give them a shape
-            verify(new, sites, example, seen.output if lazy else run_original(model, example))
+            verify(new, sites, example, seen.output if lazy else run_original(untouched, example))
         _put_all(new, sites, built)
         if seen is None:
             return Replacement(new, report)

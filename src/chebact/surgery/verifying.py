@@ -41,7 +41,7 @@ def put(site: Site, module: nn.Module) -> None:
 
 
 def run_original(model: nn.Module, example: Any) -> Any:
-    """What the model that was given gives, as in the trials."""
+    """What a copy of the model that was given gives, in the way of the trials."""
     return _run(model, example)
 
 

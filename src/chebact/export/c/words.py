@@ -19,6 +19,19 @@ MATH = (
     "j0 j1 jn y0 y1 yn gamma signgam"
 )
 """What math.h declares, each also with f and l at its end."""
+MACROS = (
+    "NAN INFINITY HUGE_VAL HUGE_VALF HUGE_VALL MATH_ERRNO MATH_ERREXCEPT math_errhandling float_t double_t fpclassify "
+    "isfinite isinf isnan isnormal signbit isgreater isgreaterequal isless islessequal islessgreater isunordered "
+    "linux unix asm typeof errno NULL"
+)
+"""What math.h and compilers define besides; names that begin with FP_ and M_ too."""
+LIBRARY = (
+    "abort abs atexit atof atoi atol bsearch calloc div exit fclose fopen fprintf fputs fread free fscanf fwrite "
+    "getc write getenv gets time labs malloc memcmp memcpy memmove memset perror printf putc puts qsort raise rand "
+    "read realloc remove rename scanf signal sprintf srand sscanf strcat strchr strcmp strcpy strlen "
+    "strncpy strtod strtol system"
+)
+"""Functions of the C library, which a function of that name would take the place of."""
 
 
 def is_taken(name: str, text: str) -> bool:
@@ -28,4 +41,5 @@ def is_taken(name: str, text: str) -> bool:
     (True, True, False)
     """
     known = {f"{word}{end}" for word in MATH.split() for end in ("", "f", "l")}
-    return name in known or name in WORDS.split() or name in re.findall(r"\w+", text)
+    known |= {*WORDS.split(), *MACROS.split(), *LIBRARY.split()}
+    return name in known or name.startswith(("FP_", "M_", "__")) or name in re.findall(r"\w+", text)

@@ -9,8 +9,9 @@ from typing import Any
 
 from torch import nn
 
+from chebact.surgery.graphs import guards
 from chebact.surgery.graphs.aliases import writes
-from chebact.surgery.graphs.tracing import Traced, is_plain
+from chebact.surgery.graphs.tracing import Traced
 
 __all__ = ["call_instead", "forward_of", "rewrite_forward"]
 
@@ -55,9 +56,10 @@ def _source(traced: Traced) -> tuple[str, dict[str, str], dict[str, Any]]:
     same = codes[True].src == codes[False].src
     body = f"evaluation_forward(self, {', '.join(free)})"
     body = body if same else f"training_forward(self, {', '.join(free)}) if self.training else {body}"
-    head, defaults = _signature(traced, free)
-    text += f"{head}{_conditions(traced, free)}    return {body}\n"
-    return text, modules | {"_checks": "chebact.checks"}, objects | defaults
+    head, defaults = _signature(traced)
+    lines, expected = _conditions(traced, free)
+    text += f"{head}{lines}    return {body}\n"
+    return text, modules | {"_guards": guards.__name__}, objects | defaults | expected
 
 
 class _Text(str):
@@ -69,17 +71,14 @@ class _Text(str):
         return str(self)
 
 
-def _signature(traced: Traced, free: list[str]) -> tuple[str, dict[str, Any]]:
+def _signature(traced: Traced) -> tuple[str, dict[str, Any]]:
     """The first line of forward, with the arguments of the module's own in their order, and the defaults that it
-    names; *rest and **rest are left out where the graph has no place for them.
+    names.
     """
     shown, defaults = [], dict[str, Any]()
     for parameter in inspect.signature(traced.module.forward).parameters.values():
-        starred = "*" * (1 + (parameter.kind is parameter.VAR_KEYWORD)) + parameter.name
-        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD) and starred not in free:
-            continue
         default = parameter.default
-        if default is not parameter.empty and not is_plain(default):
+        if default is not parameter.empty and not guards.is_plain(default):
             defaults[f"_default_{parameter.name}"] = default
             default = _Text(f"_default_{parameter.name}")
         shown.append(parameter.replace(default=default, annotation=parameter.empty))
@@ -89,22 +88,24 @@ def _signature(traced: Traced, free: list[str]) -> tuple[str, dict[str, Any]]:
     return f"\ndef forward{inspect.Signature([this, *shown])}:\n", defaults
 
 
-def _conditions(traced: Traced, free: list[str]) -> str:
-    """The lines that refuse values for which the graph does not hold."""
-    lines = ""
-    for name, value in [*traced.fixed.items(), *((f"self.{name}", value) for name, value in traced.attributes.items())]:
-        differs = f"{name} is not {value!r}" if value is None or isinstance(value, bool) else f"{name} != {value!r}"
-        lines += _refusal(differs, name, f"{value!r}, as it was when the activations were replaced")
+def _conditions(traced: Traced, free: list[str]) -> tuple[str, dict[str, Any]]:
+    """The lines that refuse values for which the graph does not hold, and the values that they name."""
+    expected = {f"_expected_{name}": value for name, value in traced.fixed.items()}
+    do = "replace them with an example that has this value"
+    lines = "".join(f"    _guards.refuse_other({name!r}, {name}, _expected_{name}, {do!r})\n" for name in traced.fixed)
     for name, parameter in inspect.signature(traced.module.forward).parameters.items():
-        if name in free and parameter.default is not parameter.empty:
-            plain = f"{name} is None or isinstance({name}, (bool, int, float, str))"
-            lines += _refusal(plain, name, "given, as it was when the activations were replaced")
-    return lines
-
-
-def _refusal(condition: str, name: str, wanted: str) -> str:
-    do = "replace them again with this value"
-    return f"    if {condition}:\n        raise ValueError(_checks.must_be({name!r}, {wanted!r}, {name}, {do!r}))\n"
+        starred = {parameter.VAR_POSITIONAL: f"*{name}", parameter.VAR_KEYWORD: f"**{name}"}.get(parameter.kind)  # type: ignore[call-overload]
+        if starred and starred not in free:
+            lines += f"    _guards.refuse_rest({name!r}, {name})\n"
+        elif name in free and parameter.default is not parameter.empty:
+            lines += f"    _guards.refuse_left_out({name!r}, {name})\n"
+    do, owner = "set it before the activations are replaced", type(traced.module).__name__
+    for training, attributes in traced.attributes.items():
+        for name, value in attributes.items():
+            expected[f"_expected_{training}_{name}"] = value
+            call = f"_guards.refuse_other({f'{name} of {owner}'!r}, self.{name}, _expected_{training}_{name}, {do!r})"
+            lines += f"    if self.training is {training}:\n        {call}\n"
+    return lines, expected
 
 
 def _make_forward(text: str, modules: dict[str, str], objects: dict[str, Any]) -> Any:
@@ -119,7 +120,7 @@ def _make_class(
     code = (text, modules, objects)
     members = {
         "forward": _make_forward(*code),
-        "__reduce_ex__": lambda self, protocol: (_rebuild, (origin, *code), self.__dict__),
+        "__reduce_ex__": lambda self, protocol: (_rebuild, (origin, *code), self.__getstate__()),
         "__module__": origin.__module__,
         "__qualname__": origin.__qualname__,
         "__doc__": origin.__doc__,

@@ -12,16 +12,17 @@ from functools import partial
 from types import CodeType
 from typing import Any
 
+import numpy
 import torch.utils.checkpoint
 from torch import Tensor, fx, nn
 
+from chebact.surgery.graphs.guards import CONSTANTS, is_constant
 from chebact.surgery.graphs.side_effects import TracingError, current_modes, refuse_side_effects
 from chebact.surgery.kinds import METHODS
 from chebact.surgery.layouts import PASSING, Layout, consumed_by, produced_by
 
 __all__ = ["Traced", "TracingError", "callee_of", "find_layout", "functions_in_code", "names_in_code", "trace"]
 
-SIMPLE = (type(None), bool, int, float, str)
 KEEPING = {
     "add",
     "iadd",
@@ -42,15 +43,15 @@ KEEPING = {
 class Traced:
     """A module's graphs, in evaluation and in training mode, and the nodes of its activations, in order.
 
-    `fixed` are the optional arguments, `attributes` the attributes of the module that had a plain value while the
-    graph was made: it holds for these values.
+    `fixed` are the optional arguments, `attributes` the attributes of the module that were constants while each graph
+    was made: it holds for these values.
     """
 
     module: nn.Module
     graphs: dict[bool, fx.Graph]
     nodes: dict[bool, list[fx.Node]]
     fixed: dict[str, Any]
-    attributes: dict[str, Any]
+    attributes: dict[bool, dict[str, Any]]
 
 
 def trace(
@@ -60,8 +61,8 @@ def trace(
     if "forward" in vars(module):
         raise TracingError("its forward was set on the object, not in its class; replace the activations before that")
     fixed = _fixed_arguments(module, args, kwargs or {})
-    attributes: dict[str, Any] = {}
-    graphs = {training: _graph(module, fixed, attributes, training) for training in (False, True)}
+    attributes: dict[bool, dict[str, Any]] = {False: {}, True: {}}
+    graphs = {training: _graph(module, fixed, attributes[training], training) for training in (False, True)}
     nodes = {
         training: [node for node in graph.nodes if is_activation(callee_of(node, module))]
         for training, graph in graphs.items()
@@ -125,6 +126,8 @@ class _Tracer(fx.Tracer):
         return super().create_node(*args, **kwargs)
 
     def create_arg(self, a: Any) -> Any:
+        if isinstance(a, numpy.generic):
+            return a.item()
         if isinstance(a, nn.Module):
             name = next((name for name, part in self.root.named_modules() if part is a), None)
             if name:
@@ -154,28 +157,28 @@ def _graph(module: nn.Module, fixed: dict[str, Any], attributes: dict[str, Any],
 
 
 def _fixed_arguments(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-    """The arguments with a default that the call left alone or set to a plain value: a graph holds for that value."""
+    """The arguments with a default that the call left alone or set to a constant: a graph holds for that value."""
     try:
         signature = inspect.signature(module.forward)
         given = signature.bind(*args, **kwargs).arguments if args or kwargs else {}
     except (TypeError, ValueError) as error:
         raise TracingError(f"the arguments of its forward cannot be read ({error})") from error
-    values = {
-        name: given.get(name, parameter.default)
-        for name, parameter in signature.parameters.items()
-        if parameter.default is not inspect.Parameter.empty
+    optional = {name: p.default for name, p in signature.parameters.items() if p.default is not p.empty}
+    return {
+        name: given.get(name, default)
+        for name, default in optional.items()
+        if name not in given or isinstance(given[name], CONSTANTS)
     }
-    return {name: value for name, value in values.items() if isinstance(value, SIMPLE)}
 
 
 @contextmanager
 def _narrowed(module: nn.Module, fixed: dict[str, Any], attributes: dict[str, Any]) -> Iterator[None]:
     """The module with a forward of the free arguments alone, while the block lasts; *rest and **rest stay empty.
 
-    The plain attributes that it reads meanwhile are written into `attributes`.
+    The constant attributes that it reads meanwhile are written into `attributes`.
     """
     own: Any = type(module)
-    members: dict[str, Any] = {"__getattribute__": _noting(attributes)}
+    members: dict[str, Any] = {"__getattribute__": _noting(own, attributes)}
     parameters = inspect.signature(module.forward).parameters.values()
     if fixed or any(p.kind is p.KEYWORD_ONLY for p in parameters):
         members["forward"] = _forward_of_free_arguments(own, parameters, fixed)
@@ -196,26 +199,19 @@ def _forward_of_free_arguments(own: Any, parameters: Collection[inspect.Paramete
     return place["make"](own.forward, fixed)
 
 
-def _noting(attributes: dict[str, Any]) -> Any:
-    """A way to read attributes that notes those of plain values, torch's own aside."""
+def _noting(own: Any, attributes: dict[str, Any]) -> Any:
+    """A way to read attributes that notes those of constant values, torch's own aside."""
 
     def read(self: Any, name: str) -> Any:
-        value = object.__getattribute__(self, name)
-        if not name.startswith("_") and name not in OF_TORCH and is_plain(value):
-            attributes[name] = value
+        value = own.__getattribute__(self, name)
+        if not name.startswith("__") and name not in OF_TORCH and is_constant(value):
+            attributes[name] = list(value) if isinstance(value, list) else value
         return value
 
     return read
 
 
-OF_TORCH = frozenset(vars(nn.Module())) | {"call_super_init", "dump_patches"}
-
-
-def is_plain(value: Any) -> bool:
-    """Whether a value can be written into code and compared: a number, a word, None, or a tuple of these."""
-    if isinstance(value, tuple):
-        return type(value) is tuple and all(map(is_plain, value))
-    return type(value) in SIMPLE and value == value  # nan is not equal to itself
+OF_TORCH = frozenset(dir(nn.Module)) | frozenset(vars(nn.Module()))
 
 
 def functions_in_code(module: nn.Module) -> set[str]:

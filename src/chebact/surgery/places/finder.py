@@ -223,7 +223,8 @@ class Finder:
             if not _depends_on_input(node):
                 layout = "it is applied to weights, not to what the module is given"
             if isinstance(callee, nn.Module) and often[id(callee)] == 1:
-                self._add(path, parent, str(node.target), callee, layout, seen)
+                graph = (traced, index, None, True) if in_place and _is_read_again(node) else ()
+                self._add(path, parent, str(node.target), callee, layout, seen, *graph)
                 continue
             words = node.target if isinstance(callee, nn.Module) else FUNCTIONS[callee].name.lower()
             attribute = _free_name(parent, str(words), taken, is_child=isinstance(callee, nn.Module))
@@ -252,6 +253,13 @@ class Finder:
         for callee, count in Counter(free).items():
             times = f" ({count} calls)" if count > 1 else ""
             self._add(path, parent, f"{FUNCTIONS[callee].name.lower()}()", callee, f"{reason}{times}{do}", [])
+
+
+def _is_read_again(node: fx.Node) -> bool:
+    """Whether the input of a node is read after it, which finds what the node wrote into it."""
+    nodes = list(node.graph.nodes)
+    source = node.args[0] if node.args else node.kwargs.get("input")
+    return isinstance(source, fx.Node) and any(nodes.index(user) > nodes.index(node) for user in source.users)
 
 
 def _depends_on_input(node: fx.Node) -> bool:

@@ -29,28 +29,37 @@ def copy_structure(model: nn.Module, *, share: bool) -> nn.Module:
             "tensors of a graph such as torch.nn.utils.weight_norm keeps: use parametrizations.weight_norm)"
         ) from error
     for part in new.modules():
-        for name in part._modules:  # torch's decoder layer hides its activation behind F.relu when it is copied
-            vars(part).pop(name, None)
+        _uncover_children_(part)
     return new
 
 
 def keep_activation_when_copied_(layer: nn.TransformerDecoderLayer) -> None:
     """Let copies and pickles of a layer keep an activation that is a module; torch's own would put F.relu there."""
-    origin = type(layer)
-    if origin.__setstate__ is nn.TransformerDecoderLayer.__setstate__:
-        layer.__class__ = _class_that_keeps(origin)  # type: ignore[arg-type]
+    if not getattr(layer, "_keeps_activation", False):
+        layer.__class__ = _class_that_keeps(type(layer))  # type: ignore[arg-type]
 
 
 @cache
 def _class_that_keeps(origin: Any) -> Any:
+    def set_state(self: Any, state: Any) -> None:
+        origin.__setstate__(self, state)
+        _uncover_children_(self)
+
     members = {
-        "__setstate__": nn.Module.__setstate__,
-        "__reduce_ex__": lambda self, protocol: (_rebuild, (origin,), self.__dict__),
+        "__setstate__": set_state,
+        "__reduce_ex__": lambda self, protocol: (_rebuild, (origin,), self.__getstate__()),
         "__module__": origin.__module__,
         "__qualname__": origin.__qualname__,
         "__doc__": origin.__doc__,
+        "_keeps_activation": True,
     }
     return type(origin.__name__, (origin,), members)
+
+
+def _uncover_children_(part: nn.Module) -> None:
+    """Remove attributes that hide children: torch's decoder layer sets F.relu beside its child when it is copied."""
+    for name in part._modules:
+        vars(part).pop(name, None)
 
 
 def _rebuild(origin: type[nn.TransformerDecoderLayer]) -> Any:
