@@ -198,5 +198,5 @@ def test_load_state_that_fails_leaves_every_weight_and_interval():
         chebact.load_state_(model, other.state_dict())
     assert all(torch.equal(value, before[name]) for name, value in model.named_parameters())
     assert torch.equal(model(x), wanted)
-    with pytest.raises(ValueError, match="model must have a ChebyshevLagrange, got none; use model.load_state_dict"):
+    with pytest.raises(ValueError, match=r"model must have a ChebyshevLagrange, got none; use model.load_state_dict"):
         chebact.load_state_(nn.Linear(2, 2), {})
