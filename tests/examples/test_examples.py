@@ -62,6 +62,7 @@ def test_the_gpt_says_what_to_do_where_products_in_bfloat16_kill_the_process(mon
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:`torch.jit.script_method` is deprecated:DeprecationWarning")  # of torch's compiler
 @pytest.mark.parametrize("more", [(), ("--bf16",)], ids=["float32", "bfloat16"])
 def test_the_compiled_gpt_has_the_losses_of_the_eager_one(more, request):
     if more:
