@@ -10,6 +10,7 @@ picture shows that jump in u_xx; a wider interval with a higher degree helps.
 import argparse
 import time
 from functools import partial
+from pathlib import Path
 
 import numpy
 import torch
@@ -136,49 +137,70 @@ def bend(problem, net=None, step=1e-3):
 def draw_picture(results, path):
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(14, 5.6), layout="constrained")
+    figure = Figure(figsize=(8, 10), layout="constrained")
     problems = {problem.name: problem for problem in (Poisson(), Burgers())}
-    for row, (name, found) in zip(figure.subplots(2, 5), results.items(), strict=True):
-        draw_row(figure, row, problems[name], found)
+    for part, (name, found) in zip(figure.subfigures(2, 1, hspace=0.05), results.items(), strict=True):
+        draw_problem(part, problems[name], found)
     figure.savefig(path, dpi=110)
 
 
-def draw_row(figure, row, problem, found):
+def draw_problem(figure, problem, found):
     """One equation: the solution, the errors of tanh and of the best curve, u_xx on a line, the errors of all."""
     best = min((name for name in found if name != "tanh"), key=lambda name: found[name]["error"])
+    places = figure.subplot_mosaic([["exact", "tanh", "best"], ["bend", "bend", "errors"]])
     exact, extent = found["tanh"]["exact"], (-1, 1, problem.low, 1)
-    row[0].imshow(exact.T, origin="lower", extent=extent, aspect="auto", cmap="RdBu_r")
-    row[0].set_title(f"{problem.name}: exact")
+    places["exact"].imshow(exact.T, origin="lower", extent=extent, aspect="auto", cmap="RdBu_r")
+    places["exact"].set_title(f"{problem.name}: exact", fontsize=10)
     most = max(abs(found[name]["ours"] - exact).max() for name in ("tanh", best))
-    for axes, name in zip(row[1:3], ("tanh", best), strict=True):
+    for place, name in (("tanh", "tanh"), ("best", best)):
         difference = abs(found[name]["ours"] - exact)
-        shown = axes.imshow(difference.T, origin="lower", extent=extent, aspect="auto", cmap="viridis", vmax=most)
-        axes.set_title(f"|error|: {name}", fontsize=9)
-    figure.colorbar(shown, ax=row[2])
-    for axes in row[:3]:
-        axes.set(xlabel="x", ylabel=problem.second)
+        shown = places[place].imshow(
+            difference.T, origin="lower", extent=extent, aspect="auto", cmap="viridis", vmin=0, vmax=most
+        )
+        places[place].set_title(f"|error|: {name}", fontsize=10)
+    figure.colorbar(shown, ax=places["best"])
+    for place in ("exact", "tanh", "best"):
+        places[place].set(xlabel="x", ylabel=problem.second)
+    draw_bend(places["bend"], problem, found)
+    draw_errors(places["errors"], found, best)
+
+
+def draw_bend(axes, problem, found):
+    """What the jump of the second derivative leaves, beside a curve of higher degree on a wider interval."""
     for name, style in (("CL, degree 3, [-1, 1]", "-"), ("CL, degree 7, [-3, 3]", "--")):
-        row[3].plot(LINE, found[name]["bend"] - bend(problem), style, linewidth=1.2, label=name)
-    row[3].set(xlabel="x", title=f"error of $u_{{xx}}$, {problem.second} = 0.5")
-    row[3].grid(alpha=0.3)
-    row[3].legend(fontsize=7)
-    row[4].plot([each["error"] for each in found.values()], range(len(found)), "o")
-    row[4].grid(alpha=0.3)
-    row[4].set_yticks(range(len(found)), found, fontsize=8)
-    row[4].invert_yaxis()
-    row[4].set(xscale="log", title="relative error")
-    row[4].xaxis.set_major_formatter(lambda value, place: f"{value:.0e}")
-    row[4].xaxis.set_minor_formatter(lambda value, place: "")
+        axes.plot(LINE, found[name]["bend"] - bend(problem), style, linewidth=1.2, label=name)
+    axes.set_title(f"error of $u_{{xx}}$ along {problem.second} = 0.5", fontsize=10)
+    axes.set_xlabel("x")
+    axes.grid(alpha=0.3)
+    axes.legend(fontsize=8, loc="upper right")
+
+
+def draw_errors(axes, found, best):
+    """The relative errors, each with its number."""
+    for place, (name, row) in enumerate(found.items()):
+        chosen = name in ("tanh", best)
+        axes.barh(place, row["error"], color="tab:blue" if chosen else "0.75", height=0.35)
+        axes.text(0, place - 0.28, f"{name}: {row['error']:.1e}", fontsize=8, va="bottom")
+    axes.set_title("relative error", fontsize=10)
+    axes.set(yticks=[], xlim=(0, None))
+    axes.invert_yaxis()
+    axes.ticklabel_format(axis="x", style="sci", scilimits=(-2, 0))
+    axes.grid(alpha=0.3, axis="x")
 
 
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--adam", type=int, default=300)
-    parser.add_argument("--lbfgs", type=int, default=120)
-    parser.add_argument("--points", type=int, default=400)
+    parser.add_argument("--adam", type=int, default=300, help="steps of Adam")
+    parser.add_argument("--lbfgs", type=int, default=120, help="iterations of L-BFGS, after Adam")
+    parser.add_argument("--points", type=int, default=400, help="points at which the equation is asked for")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--picture")
     given = parser.parse_args(arguments)
+    for name in ("adam", "lbfgs", "points"):
+        if getattr(given, name) < 1:
+            parser.error(f"--{name} must be at least 1, got {getattr(given, name)}")
+    if given.picture and not Path(given.picture).resolve().parent.is_dir():
+        parser.error(f"--picture must be in a folder that exists, got {given.picture}")
     results = {}
     for problem in (Poisson(), Burgers()):
         found = results[problem.name] = {}

@@ -8,6 +8,7 @@ more; learned activations that start as ReLU, from the beginning and as long in 
 
 import argparse
 import copy
+from pathlib import Path
 
 import numpy
 import torch
@@ -128,11 +129,16 @@ def draw_picture(scores, model, data, path):
 
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--epochs", type=int, default=6)
-    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--epochs", type=int, default=6, help="of each training")
+    parser.add_argument("--seeds", type=int, default=3, help="how many seeds")
     parser.add_argument("--points", type=int, help="fewer pictures, for a quick look")
     parser.add_argument("--picture")
     given = parser.parse_args(arguments)
+    for name, least in (("epochs", 1), ("seeds", 1), ("points", 50)):
+        if getattr(given, name) is not None and getattr(given, name) < least:
+            parser.error(f"--{name} must be at least {least}, got {getattr(given, name)}")
+    if given.picture and not Path(given.picture).resolve().parent.is_dir():
+        parser.error(f"--picture must be in a folder that exists, got {given.picture}")
     runs = [run(seed, given.epochs, given.points) for seed in range(given.seeds)]
     print(runs[0][2])
     scores = {name: [scores[name] for scores, _, _ in runs] for name in runs[0][0]}

@@ -142,9 +142,9 @@ class Turned(nn.Module):
         return self.conv(F.relu(self.line(x).transpose(1, 2)))
 
 
-def test_where_two_axes_are_as_long_as_the_channels_the_next_layer_tells():
+def test_where_two_axes_are_as_long_as_the_channels_the_one_of_the_layer_is_followed():
     (row,) = chebact.replace_activations(Turned(), drawn(2, 8, 8)).report.replaced
-    assert (row.channel_dim, row.evidence) == (1, "before Conv1d")
+    assert (row.channel_dim, row.evidence) == (1, "after Linear")
 
 
 @pytest.mark.parametrize(

@@ -289,14 +289,12 @@ def _one_layout(calls: list[Call]) -> Layout | str:
 
 
 def _or_by_neighbours(layout: Layout | str, other: Layout | str, calls: list[Call]) -> Layout | str:
-    """What the run tells. Where it tells nothing, or two axes are as long as the channels, what the layers beside tell,
-    if the shapes that were seen agree.
+    """What the run tells where it followed the channels; else what the layers beside tell, if the shapes that were seen
+    agree.
     """
-    shapes = [call.shape for call in calls]
-    sure = not isinstance(layout, str) and not any(shape[1:].count(layout.channels) > 1 for shape in shapes)
-    if sure or isinstance(other, str):
+    if isinstance(other, str) or all(call.followed for call in calls):
         return layout
-    fits = (shape[other.channel_dim :][:1] == (other.channels,) for shape in shapes)
+    fits = (call.shape[other.channel_dim :][:1] == (other.channels,) for call in calls)
     return other if all(fits) else layout
 
 

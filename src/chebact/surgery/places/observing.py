@@ -28,7 +28,7 @@ SAMPLE = 4096  # inputs of a call that are kept
 @dataclass
 class Call:
     """One call of an activation: `callee` is the child's name, or the function; some of its inputs, and the channel of
-    each.
+    each. `followed` says that the channel axis was followed from a layer to this call.
     """
 
     callee: Any
@@ -38,6 +38,7 @@ class Call:
     channels: Tensor
     module: nn.Module | None = None
     function: Callable[[Tensor], Tensor] | None = None
+    followed: bool = False
 
 
 @dataclass
@@ -127,9 +128,9 @@ class _Watcher:
     ) -> None:
         visit = self.stack[-1][1]
         if visit is not None:
-            shape = tuple(x.shape)
-            layout = self.layers.find_layout(shape, self.stack[-1][0])
-            visit.calls.append(Call(callee, shape, layout, *_some(x, layout), module, function))
+            layout, followed = self.layers.find_layout(x, self.stack[-1][0])
+            some = _some(x, layout)
+            visit.calls.append(Call(callee, tuple(x.shape), layout, *some, module, function, followed))
 
     def _child_name(self, module: nn.Module) -> str:
         parent, visit = self.stack[-1]
@@ -146,7 +147,7 @@ def _children(module: nn.Module) -> list[tuple[str, nn.Module]]:
 
 
 class _Functions(TorchFunctionMode):
-    """Shows the calls of functional activations to the watcher."""
+    """Shows the calls of functional activations to the watcher, and lets it follow the channels through all others."""
 
     def __init__(self, watcher: _Watcher) -> None:
         super().__init__()
@@ -155,7 +156,9 @@ class _Functions(TorchFunctionMode):
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if self.watcher.is_activation(func):
             self.watcher.call(func, args, kwargs or {})
-        return func(*args, **(kwargs or {}))
+        result = func(*args, **(kwargs or {}))
+        self.watcher.layers.following.step(func, args, kwargs or {}, result)
+        return result
 
 
 def _kept(value: Any) -> Any:

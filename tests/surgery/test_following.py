@@ -1,0 +1,183 @@
+"""The channel axis is that of the layer, wherever its output was moved, whatever other axes are as long."""
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+import chebact
+from chebact.surgery.places.following import Following
+
+
+class Net(nn.Module):
+    """Layers by name, and a forward that is given as a function of the network and x."""
+
+    def __init__(self, forward, **layers):
+        super().__init__()
+        self.layers, self.how = nn.ModuleDict(layers), forward
+
+    def forward(self, x):
+        return self.how(self.layers, x)
+
+
+def image_first(act):
+    return lambda net, x: net["norm"](act(net, net["conv"](x).permute(0, 2, 3, 1)))
+
+
+def by_module(net, x):
+    return net["act"](x)
+
+
+MOVED = {
+    "an earlier layer has as many channels as there are steps": (
+        Net(
+            lambda net, x: net["norm"](F.relu(net["conv"](net["stem"](x)).transpose(1, 2))),
+            stem=nn.Conv1d(8, 64, 1),
+            conv=nn.Conv1d(64, 32, 3, padding=1),
+            norm=nn.LayerNorm(32),
+        ),
+        (2, 8, 64),
+        (32, -1),
+    ),
+    "as many channels as steps, a module": (
+        Net(
+            lambda net, x: net["norm"](net["act"](net["conv"](x).transpose(1, 2))),
+            conv=nn.Conv1d(4, 16, 1),
+            act=nn.ReLU(),
+            norm=nn.LayerNorm(16),
+        ),
+        (2, 4, 16),
+        (16, -1),
+    ),
+    "as many channels as rows and columns": (
+        Net(image_first(by_module), conv=nn.Conv2d(3, 16, 1), act=nn.GELU(), norm=nn.LayerNorm(16)),
+        (2, 3, 16, 16),
+        (16, -1),
+    ),
+    "channels last where the convention says second": (
+        Net(image_first(by_module), conv=nn.Conv2d(3, 16, 1), act=nn.GELU(), norm=nn.LayerNorm(16)),
+        (2, 3, 10, 12),
+        (16, -1),
+    ),
+    "as many channels as tokens, before a convolution": (
+        Net(
+            lambda net, x: net["conv"](net["act"](net["line"](x).mT)),
+            line=nn.Linear(5, 12),
+            act=nn.ReLU(),
+            conv=nn.Conv1d(12, 3, 1),
+        ),
+        (2, 12, 5),
+        (12, 1),
+    ),
+    "twice turned around a norm": (
+        Net(
+            lambda net, x: net["out"](net["act"](net["norm"](net["line"](x).transpose(1, 2)).transpose(1, 2))),
+            line=nn.Linear(8, 12),
+            norm=nn.BatchNorm1d(12),
+            act=nn.ReLU(),
+            out=nn.Linear(12, 2),
+        ),
+        (2, 12, 8),
+        (12, -1),
+    ),
+    "frames that were joined with the batch": (
+        Net(
+            lambda net, x: net["act"](net["conv"](x.flatten(0, 1)).unflatten(0, (2, 4))),
+            conv=nn.Conv2d(3, 5, 1),
+            act=nn.ReLU(),
+        ),
+        (2, 4, 3, 6, 6),
+        (5, 2),
+    ),
+    "one half of a split, after a sum": (
+        Net(
+            lambda net, x: F.gelu(net["line"](x).chunk(2, -1)[0].transpose(1, 2) + 1),
+            line=nn.Linear(3, 12),
+        ),
+        (2, 6, 3),
+        (6, 1),
+    ),
+    "a stack, joined with another and flattened": (
+        Net(
+            lambda net, x: F.relu(torch.stack([net["conv"](x), net["conv"](x)], 1).flatten(0, 1)[:, 1:]),
+            conv=nn.Conv2d(3, 6, 1),
+        ),
+        (2, 3, 5, 5),
+        (5, 1),
+    ),
+    "rows summed by an adjacency": (
+        Net(lambda net, x: F.elu(x @ net["line"](x)), line=nn.Linear(8, 8)),
+        (8, 8),
+        (8, 1),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MOVED)
+def test_the_axis_is_that_of_the_layer_wherever_its_output_was_moved(name):
+    model, shape, wanted = MOVED[name]
+    (row,) = chebact.replace_activations(model, torch.randn(shape)).report.replaced
+    assert (row.channels, row.channel_dim) == wanted
+
+
+PRODUCTS = {
+    "attention": lambda net, x: F.relu(net["q"](x) @ net["k"](x).transpose(1, 2)),
+    "einsum": lambda net, x: F.relu(torch.einsum("nqd,nkd->nqk", net["q"](x), net["k"](x))),
+    "pairs": lambda net, x: F.leaky_relu(net["one"](x) + net["other"](x).transpose(1, 2)),
+}
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_a_product_of_two_layers_has_no_channels_unless_the_user_names_them(name):
+    lines = {"q": nn.Linear(10, 10), "k": nn.Linear(10, 10), "one": nn.Linear(10, 1), "other": nn.Linear(10, 1)}
+    model, x = Net(PRODUCTS[name], **lines), torch.randn(2, 10, 10)
+    with pytest.raises(ValueError, match="a product of tensors, of which no layer tells the channel axis; pass chann"):
+        chebact.replace_activations(model, x)
+    (row,) = chebact.replace_activations(model, x, channel_dim=-1).report.replaced
+    assert (row.channels, row.channel_dim, row.evidence) == (10, -1, "channel_dim")
+
+
+MOVES = {
+    "permute": (lambda x: x.permute(2, 0, 3, 1), 3),
+    "reshape of the rest": (lambda x: x.reshape(2, 6, 20), 1),
+    "reshape of the batch": (lambda x: x.reshape(1, 2, 6, 4, 5), 2),
+    "joined with the batch": (lambda x: x.reshape(12, 4, 5), None),
+    "joined with the rest, and copied": (lambda x: x.permute(0, 2, 3, 1).reshape(2, 120), None),
+    "split": (lambda x: x.unflatten(1, (2, 3)), None),
+    "chosen by a tensor": (lambda x: x[:, torch.tensor([1, 0, 2])], None),
+    "index": (lambda x: x[0, :, None, 1:3], 0),
+    "squeeze": (lambda x: x[:, :, :1].squeeze(), 1),
+    "mean of the rest": (lambda x: x.mean((2, 3), keepdim=True), 1),
+    "pool": (lambda x: F.max_pool2d(x, 2), 1),
+    "joined": (lambda x: torch.cat([x, x], 1), 1),
+    "stack": (lambda x: torch.stack([x, x], 0), 2),
+    "stack behind": (lambda x: torch.stack([x, x], -1), 1),
+    "weights from the right": (lambda x: x.permute(0, 2, 3, 1) @ torch.ones(6, 9), 3),
+    "weights from the left": (lambda x: torch.ones(9, 6) @ x.flatten(2), 1),
+}
+
+
+class Watch(torch.overrides.TorchFunctionMode):
+    def __init__(self, following):
+        super().__init__()
+        self.following = following
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        result = func(*args, **(kwargs or {}))
+        self.following.step(func, args, kwargs or {}, result)
+        return result
+
+
+@pytest.mark.parametrize("name", MOVES)
+def test_a_move_of_numbers_that_are_their_channels_agrees(name):
+    """The truth is a tensor whose numbers are the index of their channel: they vary along the channel axis alone."""
+    move, axis = MOVES[name]
+    x, following = torch.zeros(2, 6, 4, 5), Following()
+    following.start(x, 1, "Conv2d")
+    with Watch(following):
+        trace = following.find(move(x))
+    assert (trace and trace.axis) == axis
+    if axis is not None and "weights" not in name and name != "joined":
+        numbers = move(torch.arange(6.0).view(1, 6, 1, 1).expand(2, 6, 4, 5).clone())
+        varies = [k for k in range(numbers.dim()) if (numbers != numbers.select(k, 0).unsqueeze(k)).any()]
+        assert varies == [axis]
