@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import torch
@@ -12,7 +13,7 @@ from torch.utils.weak import WeakTensorKeyDictionary
 __all__ = ["Following", "Trace", "name_of"]
 
 MOVING = {
-    *("T", "mT", "H", "mH", "t", "permute", "transpose", "transpose_", "movedim", "moveaxis", "swapaxes", "swapdims"),
+    *("T", "mT", "H", "mH", "t", "permute", "transpose", "movedim", "moveaxis", "swapaxes", "swapdims"),
     *("reshape", "view", "view_as", "reshape_as", "flatten", "ravel", "unflatten", "squeeze", "unsqueeze", "expand"),
     *("expand_as", "chunk", "split", "tensor_split", "narrow", "select", "unbind", "__getitem__", "broadcast_to"),
 }
@@ -71,6 +72,8 @@ class Following:
             return
         elif name in MOVING:
             self._move(function, args, kwargs, made)
+        elif name.removesuffix("_") in MOVING:  # in place: the shape before is gone
+            self._set(made[0], None)
         else:
             for each in made:
                 self._set(each, self._product(name, args, each) if name in PRODUCTS else self._same(name, given, each))
@@ -92,10 +95,8 @@ class Following:
         if trace.axis is not None and source.shape[trace.axis] > 1 and not by_tensor:
             marker = _marker(tuple(source.shape), trace.axis)
             named = {name: value for name, value in kwargs.items() if name != "input"}
-            try:
+            with suppress(RuntimeError):  # no view has these strides: the axis was joined with another
                 axes = [_axis_of(moved, marker) for moved in _tensors(function(marker, *rest, **named))]
-            except RuntimeError:  # no view has these strides: the axis was joined with another
-                pass
         for each, axis in zip(made, axes, strict=False):
             self._set(each, trace._replace(axis=axis))
 
@@ -166,7 +167,7 @@ def _marker(shape: tuple[int, ...], axis: int) -> Tensor:
 
 
 def _axis_of(moved: Tensor, marker: Tensor) -> int | None:
-    """The one axis along which a view of a marker has memory; None where it was split, joined with another, or copied."""
+    """The one axis along which a view of a marker has memory; None where it was split, joined or copied."""
     if moved.untyped_storage().data_ptr() != marker.untyped_storage().data_ptr():
         return None
     sizes = zip(moved.shape, moved.stride(), strict=True)
