@@ -56,7 +56,7 @@ KINDS: tuple[Kind, ...] = (
     Kind(nn.ReLU, (_F.relu, torch.relu, _T.relu, _F.relu_, torch.relu_, _T.relu_)),
     Kind(nn.ReLU6, (_F.relu6,)),
     Kind(nn.LeakyReLU, (_F.leaky_relu, _F.leaky_relu_)),
-    Kind(nn.PReLU, ()),
+    Kind(nn.PReLU, (_F.prelu, torch.prelu, _T.prelu)),
     Kind(nn.ELU, (_F.elu, _F.elu_)),
     Kind(nn.CELU, (_F.celu, torch.celu, _F.celu_)),
     Kind(nn.SELU, (_F.selu, torch.selu, _F.selu_)),

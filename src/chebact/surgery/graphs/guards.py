@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from enum import Enum
+from itertools import chain
 from typing import Any
 
 import numpy
@@ -26,7 +27,9 @@ def is_plain(value: Any) -> bool:
 
 
 def is_constant(value: Any) -> bool:
-    """Whether a value does not change by itself and can be compared; lists and tuples of such too."""
+    """Whether a value does not change by itself and can be compared; lists, tuples and dicts of such too."""
+    if type(value) is dict:
+        return all(map(is_constant, chain(value, value.values())))
     return all(map(is_constant, value)) if type(value) in (list, tuple) else isinstance(value, CONSTANTS)
 
 
@@ -39,7 +42,7 @@ def refuse_other(name: str, value: Any, expected: Any, do: str) -> None:
 def _is_same(value: Any, expected: Any) -> bool:
     if value is expected:
         return True
-    if expected is None or isinstance(expected, bool) or not is_constant(value):
+    if expected is None or isinstance(expected, bool) or isinstance(value, bool) or not is_constant(value):
         return False
     return bool(value == expected) or (value != value and expected != expected)  # nan is not equal to itself
 

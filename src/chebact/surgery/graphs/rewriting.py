@@ -12,6 +12,7 @@ from torch import nn
 from chebact.surgery.graphs import guards
 from chebact.surgery.graphs.aliases import writes
 from chebact.surgery.graphs.tracing import Traced
+from chebact.surgery.subclasses import subclass_of
 
 __all__ = ["call_instead", "forward_of", "rewrite_forward"]
 
@@ -97,13 +98,14 @@ def _conditions(traced: Traced, free: list[str]) -> tuple[str, dict[str, Any]]:
         starred = {parameter.VAR_POSITIONAL: f"*{name}", parameter.VAR_KEYWORD: f"**{name}"}.get(parameter.kind)  # type: ignore[call-overload]
         if starred and starred not in free:
             lines += f"    _guards.refuse_rest({name!r}, {name})\n"
-        elif name in free and parameter.default is not parameter.empty:
+        elif name in free and (name in traced.tensors or parameter.default is not parameter.empty):
             lines += f"    _guards.refuse_left_out({name!r}, {name})\n"
     do, owner = "set it before the activations are replaced", type(traced.module).__name__
     for training, attributes in traced.attributes.items():
-        for name, value in attributes.items():
-            expected[f"_expected_{training}_{name}"] = value
-            call = f"_guards.refuse_other({f'{name} of {owner}'!r}, self.{name}, _expected_{training}_{name}, {do!r})"
+        for number, (name, value) in enumerate(attributes.items()):
+            key = f"_expected_{training}_{number}"
+            expected[key] = value
+            call = f"_guards.refuse_other({f'{name} of {owner}'!r}, getattr(self, {name!r}), {key}, {do!r})"
             lines += f"    if self.training is {training}:\n        {call}\n"
     return lines, expected
 
@@ -126,7 +128,8 @@ def _make_class(
         "__doc__": origin.__doc__,
         "_rewritten_from": origin,
     }
-    return type(origin.__name__, (origin,), members)
+    made: type[nn.Module] = subclass_of(origin, members)
+    return made
 
 
 def _rebuild(origin: type[nn.Module], text: str, modules: dict[str, str], objects: dict[str, Any]) -> nn.Module:

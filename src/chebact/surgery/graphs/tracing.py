@@ -7,6 +7,7 @@ import math
 import operator
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import partial
 from types import CodeType
@@ -17,9 +18,15 @@ import torch.utils.checkpoint
 from torch import Tensor, fx, nn
 
 from chebact.surgery.graphs.guards import CONSTANTS, is_constant
-from chebact.surgery.graphs.side_effects import TracingError, current_modes, refuse_side_effects
+from chebact.surgery.graphs.side_effects import (
+    TracingError,
+    current_modes,
+    refuse_reading_numbers,
+    refuse_side_effects,
+)
 from chebact.surgery.kinds import METHODS
 from chebact.surgery.layouts import PASSING, Layout, consumed_by, produced_by
+from chebact.surgery.subclasses import subclass_of
 
 __all__ = ["Traced", "TracingError", "callee_of", "find_layout", "functions_in_code", "names_in_code", "trace"]
 
@@ -43,8 +50,8 @@ KEEPING = {
 class Traced:
     """A module's graphs, in evaluation and in training mode, and the nodes of its activations, in order.
 
-    `fixed` are the optional arguments, `attributes` the attributes of the module that were constants while each graph
-    was made: it holds for these values.
+    `fixed` are the arguments, `attributes` the attributes of the module that were constants while each graph was made:
+    it holds for these values. `tensors` are the arguments that were given as tensors.
     """
 
     module: nn.Module
@@ -52,6 +59,7 @@ class Traced:
     nodes: dict[bool, list[fx.Node]]
     fixed: dict[str, Any]
     attributes: dict[bool, dict[str, Any]]
+    tensors: frozenset[str] = frozenset()
 
 
 def trace(
@@ -60,16 +68,18 @@ def trace(
     """The graphs of a module; `args` and `kwargs` are those of a call that was seen."""
     if "forward" in vars(module):
         raise TracingError("its forward was set on the object, not in its class; replace the activations before that")
-    fixed = _fixed_arguments(module, args, kwargs or {})
+    given = _given_arguments(module, args, kwargs or {})
+    fixed = _fixed_arguments(module, given)
     attributes: dict[bool, dict[str, Any]] = {False: {}, True: {}}
-    graphs = {training: _graph(module, fixed, attributes[training], training) for training in (False, True)}
+    graphs = {training: _graph(module, given, fixed, attributes[training], training) for training in (False, True)}
     nodes = {
         training: [node for node in graph.nodes if is_activation(callee_of(node, module))]
         for training, graph in graphs.items()
     }
     if [callee_of(node, module) for node in nodes[False]] != [callee_of(node, module) for node in nodes[True]]:
         raise TracingError("training and evaluation call different activations")
-    return Traced(module, graphs, nodes, fixed, attributes)
+    tensors = frozenset(name for name, value in given.items() if isinstance(value, Tensor))
+    return Traced(module, graphs, nodes, fixed, attributes, tensors)
 
 
 def callee_of(node: fx.Node, module: nn.Module) -> Any:
@@ -128,18 +138,17 @@ class _Tracer(fx.Tracer):
     def create_arg(self, a: Any) -> Any:
         if isinstance(a, numpy.generic):
             return a.item()
-        if isinstance(a, nn.Module):
-            name = next((name for name, part in self.root.named_modules() if part is a), None)
-            if name:
-                return self.create_node("get_attr", name, (), {})
         return super().create_arg(a)
 
 
-def _graph(module: nn.Module, fixed: dict[str, Any], attributes: dict[str, Any], training: bool) -> fx.Graph:
+def _graph(
+    module: nn.Module, given: dict[str, Any], fixed: dict[str, Any], attributes: dict[str, Any], training: bool
+) -> fx.Graph:
     modes = [(part, part.training) for part in module.modules()]
     try:
         module.train(training)
-        with _narrowed(module, fixed, attributes), refuse_side_effects(module), torch.enable_grad():
+        narrowed = _narrowed(module, given, fixed, attributes)
+        with narrowed, refuse_side_effects(module), refuse_reading_numbers(), torch.enable_grad():
             graph = _Tracer().trace(module)
     except TracingError:
         raise
@@ -156,23 +165,33 @@ def _graph(module: nn.Module, fixed: dict[str, Any], attributes: dict[str, Any],
     return graph
 
 
-def _fixed_arguments(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-    """The arguments with a default that the call left alone or set to a constant: a graph holds for that value."""
+def _given_arguments(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of a call that was seen, by name; empty where none was."""
     try:
         signature = inspect.signature(module.forward)
-        given = signature.bind(*args, **kwargs).arguments if args or kwargs else {}
+        return signature.bind(*args, **kwargs).arguments if args or kwargs else {}
     except (TypeError, ValueError) as error:
         raise TracingError(f"the arguments of its forward cannot be read ({error})") from error
-    optional = {name: p.default for name, p in signature.parameters.items() if p.default is not p.empty}
-    return {
-        name: given.get(name, default)
-        for name, default in optional.items()
-        if name not in given or isinstance(given[name], CONSTANTS)
-    }
+
+
+def _fixed_arguments(module: nn.Module, given: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of which a graph holds for one value: those with a default that the call left alone or set to a
+    constant, and any that is None, a word, or true or false, which code asks and does not compute with.
+    """
+    fixed = {}
+    for name, parameter in inspect.signature(module.forward).parameters.items():
+        if parameter.default is not parameter.empty:
+            if name not in given or isinstance(given[name], CONSTANTS):
+                fixed[name] = given.get(name, parameter.default)
+        elif name in given and (given[name] is None or isinstance(given[name], (bool, str))):
+            fixed[name] = given[name]
+    return fixed
 
 
 @contextmanager
-def _narrowed(module: nn.Module, fixed: dict[str, Any], attributes: dict[str, Any]) -> Iterator[None]:
+def _narrowed(
+    module: nn.Module, given: dict[str, Any], fixed: dict[str, Any], attributes: dict[str, Any]
+) -> Iterator[None]:
     """The module with a forward of the free arguments alone, while the block lasts; *rest and **rest stay empty.
 
     The constant attributes that it reads meanwhile are written into `attributes`.
@@ -180,9 +199,10 @@ def _narrowed(module: nn.Module, fixed: dict[str, Any], attributes: dict[str, An
     own: Any = type(module)
     members: dict[str, Any] = {"__getattribute__": _noting(own, attributes)}
     parameters = inspect.signature(module.forward).parameters.values()
-    if fixed or any(p.kind is p.KEYWORD_ONLY for p in parameters):
+    starred = any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) and p.name not in given for p in parameters)
+    if fixed or starred or any(p.kind is p.KEYWORD_ONLY for p in parameters):
         members["forward"] = _forward_of_free_arguments(own, parameters, fixed)
-    module.__class__ = type(own.__name__, (own,), members)
+    module.__class__ = subclass_of(own, members)
     try:
         yield
     finally:
@@ -205,7 +225,7 @@ def _noting(own: Any, attributes: dict[str, Any]) -> Any:
     def read(self: Any, name: str) -> Any:
         value = own.__getattribute__(self, name)
         if not name.startswith("__") and name not in OF_TORCH and is_constant(value):
-            attributes[name] = list(value) if isinstance(value, list) else value
+            attributes[name] = deepcopy(value)
         return value
 
     return read

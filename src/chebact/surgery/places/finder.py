@@ -26,6 +26,9 @@ from chebact.surgery.trials.random_states import seeded
 __all__ = ["Finder", "Site"]
 
 
+TORCH_FORWARDS = (nn.TransformerEncoderLayer.forward, nn.TransformerDecoderLayer.forward)
+
+
 @dataclass
 class Site:
     """A place where an activation is applied: an attribute of `parent`, or the node `index` of its graph.
@@ -86,10 +89,9 @@ class Finder:
         if type(parent).forward is nn.Sequential.forward:
             for name in children:
                 self._look_at_child(path, parent, name, visits, lambda name: _beside(parent, name))
-        elif isinstance(parent, (nn.TransformerEncoderLayer, nn.TransformerDecoderLayer)):
-            layout = Layout(parent.linear1.out_features, -1, "after Linear")
+        elif type(parent).forward in TORCH_FORWARDS:
             for name in [*children, *attributes]:
-                self._look_at_child(path, parent, name, visits, lambda name: layout)
+                self._look_at_child(path, parent, name, visits, lambda name: _in_feed_forward(parent, name))
         else:
             self._look_at_code(path, parent, [*children, *attributes], visits)
 
@@ -166,8 +168,8 @@ class Finder:
         if self.observation is not None:
             calls = visits[0].calls if visits else []
             free = [call for call in calls if self._is_function(call) and call.callee not in values]
-            often = Counter(call.callee for call in calls if isinstance(call.callee, str))
-            needed = bool(free) or any(often[name] > 1 for name in names)
+            often = Counter(call.callee for call in calls if isinstance(call.callee, str) or self._is_function(call))
+            needed = bool(free) or any(often[each] > 1 for each in [*names, *map(_hashable, values)])
         else:
             words, code = (
                 {getattr(f, "__name__", "") for f in FUNCTIONS if self.is_activation(f)},
@@ -176,7 +178,7 @@ class Finder:
             needed = bool(names or words & code)
         if not needed:
             for name in names:
-                self._look_at_child(path, parent, name, visits, lambda name: "no layer tells its channels")
+                self._look_at_child(path, parent, name, visits, lambda name: _in_feed_forward(parent, name))
             return
         try:
             traced = self._trace(parent, visits)
@@ -226,8 +228,9 @@ class Finder:
                 graph = (traced, index, None, True) if in_place and _is_read_again(node) else ()
                 self._add(path, parent, str(node.target), callee, layout, seen, *graph)
                 continue
-            words = node.target if isinstance(callee, nn.Module) else FUNCTIONS[callee].name.lower()
-            attribute = _free_name(parent, str(words), taken, is_child=isinstance(callee, nn.Module))
+            held = next((name for name in names if self._value(parent, name) is callee), None)
+            word = str(node.target) if isinstance(callee, nn.Module) else held or FUNCTIONS[callee].name.lower()
+            attribute = _free_name(parent, word, taken, is_held=isinstance(callee, nn.Module) or held is not None)
             function = None
             if not isinstance(callee, nn.Module):
                 function = function_of_call(callee, tuple(node.args[1:]), dict(node.kwargs))
@@ -241,8 +244,7 @@ class Finder:
     def _leave_or_share(self, path: str, parent: nn.Module, names: list[str], visits: list[Visit], reason: str) -> None:
         """Without a graph: children that were seen are replaced, one for all its calls; functions stay."""
         for name in names:
-            known = f"{reason}; pass example"
-            self._look_at_child(path, parent, name, visits, lambda name, known=known: known, reason)  # type: ignore[misc]
+            self._look_at_child(path, parent, name, visits, lambda name: _in_feed_forward(parent, name, reason), reason)
         values = [self._value(parent, name) for name in names]
         calls = [call for call in (visits[0].calls if visits else []) if self._is_function(call)]
         free = [call.callee for call in calls if call.callee not in values]
@@ -253,6 +255,18 @@ class Finder:
         for callee, count in Counter(free).items():
             times = f" ({count} calls)" if count > 1 else ""
             self._add(path, parent, f"{FUNCTIONS[callee].name.lower()}()", callee, f"{reason}{times}{do}", [])
+
+
+def _in_feed_forward(parent: nn.Module, name: str, reason: str = "no layer tells its channels") -> Layout | str:
+    """The channels of `activation` in torch's transformer layers, or the reason why no others are known."""
+    if isinstance(parent, (nn.TransformerEncoderLayer, nn.TransformerDecoderLayer)) and name == "activation":
+        return Layout(parent.linear1.out_features, -1, "after Linear")
+    return f"{reason}; pass example"
+
+
+def _hashable(value: Any) -> Any:
+    """What stands for a value in a count of calls: a function itself; a module is counted by its name."""
+    return None if isinstance(value, nn.Module) else value
 
 
 def _is_read_again(node: fx.Node) -> bool:
@@ -322,10 +336,11 @@ def _beside(parent: nn.Module, name: str) -> Layout | str:
     return "no layer beside it tells its channels; pass example"
 
 
-def _free_name(parent: nn.Module, word: str, taken: set[str], is_child: bool) -> str:
-    """A name for a new child: the word itself where it is that of the child that goes, else with a number."""
+def _free_name(parent: nn.Module, word: str, taken: set[str], is_held: bool) -> str:
+    """A name for a new child: the word itself where what goes is held under it, else with a number."""
     name, number = word, 2
-    while name in taken or (hasattr(parent, name) and not (is_child and name == word)):
+    own = {*vars(parent), *parent._modules, *parent._parameters, *parent._buffers, *dir(type(parent))}
+    while name in taken or (name in own and not (is_held and name == word)):
         name, number = f"{word.replace('.', '_')}_{number}", number + 1
     taken.add(name)
     return name
