@@ -34,8 +34,8 @@ class Site:
     """A place where an activation is applied: an attribute of `parent`, or the node `index` of its graph.
 
     `function` is that of points, for heights; `original` is the call as it was, of any input, and `writes` says whether
-    that wrote into it. `inputs` are some that the example gave, `input_channels` their channels, `shape` that of the
-    first call.
+    that wrote into it. `inputs` are some that the example gave, `input_channels` their channels, `shape` and `number`
+    those of the first call.
     """
 
     name: str
@@ -52,6 +52,7 @@ class Site:
     writes: bool = False
     original: Callable[[Tensor], Tensor] = torch.relu
     shape: tuple[int, ...] | None = None
+    number: int = 0
 
     @property
     def channels(self) -> int:
@@ -60,7 +61,7 @@ class Site:
 
 
 class Finder:
-    """Looks through a model, module by module; `sites` and `left` hold what it found."""
+    """Looks through a model, module by module; `sites`, in the order of calls, and `left` hold what it found."""
 
     def __init__(
         self, model: nn.Module, kinds: tuple[type[nn.Module], ...], functional: bool, observation: Observation | None
@@ -81,6 +82,7 @@ class Finder:
         for path, part in model.named_modules():
             if not self.is_activation(part):
                 self._look_into(path, part)
+        self.sites.sort(key=lambda site: site.number)  # the order of calls; without an example that of the modules
 
     def _look_into(self, path: str, parent: nn.Module) -> None:
         children = self.children.get(id(parent), {})
@@ -158,7 +160,8 @@ class Finder:
         in_place = in_place or getattr(callee, "inplace", False) is True
         channels = torch.cat([call.channels for call in seen]) if seen else None
         place = (name, kind, parent, attribute, function, layout, inputs, channels, len(seen) or 1, traced, index)
-        self.sites.append(Site(*place, in_place, original, seen[0].shape if seen else None))
+        first = (seen[0].shape, seen[0].number) if seen else (None, 0)
+        self.sites.append(Site(*place, in_place, original, *first))
 
     def _look_at_code(self, path: str, parent: nn.Module, names: list[str], visits: list[Visit]) -> None:
         """A module with a forward of its own: its graph is needed for functions, for calls of one child at several

@@ -14,7 +14,6 @@ from torch.overrides import TorchFunctionMode
 
 from chebact.checks import describe
 from chebact.recording import run_once
-from chebact.surgery.kinds import function_of_call
 from chebact.surgery.layouts import Layout
 from chebact.surgery.places.layers_before import LayersBefore
 from chebact.surgery.trials.comparing import tensors_in
@@ -28,7 +27,7 @@ SAMPLE = 4096  # inputs of a call that are kept
 @dataclass
 class Call:
     """One call of an activation: `callee` is the child's name, or the function; some of its inputs, and the channel of
-    each. `followed` says that the channel axis was followed from a layer to this call.
+    each. `followed` says that the channel axis was followed from a layer to this call; `number` counts all calls.
     """
 
     callee: Any
@@ -37,8 +36,8 @@ class Call:
     inputs: Tensor
     channels: Tensor
     module: nn.Module | None = None
-    function: Callable[[Tensor], Tensor] | None = None
     followed: bool = False
+    number: int = 0
 
 
 @dataclass
@@ -74,7 +73,7 @@ def observe(
         with ExitStack() as stack:
             for part in model.modules():
                 stack.callback(part.register_forward_pre_hook(watcher.enter, prepend=True, with_kwargs=True).remove)
-                stack.callback(part.register_forward_hook(watcher.leave).remove)
+                stack.callback(part.register_forward_hook(watcher.leave, always_call=True).remove)
             stack.enter_context(_Functions(watcher))
             stack.enter_context(seeded())
             output = run_once(model, example)
@@ -98,13 +97,14 @@ class _Watcher:
         self.parts = {id(part): _children(part) for part in model.modules()}
         self.is_activation, self.layers = is_activation, LayersBefore(batch, channel_dim)
         self.visits: dict[str, list[Visit]] = {}
+        self.count = 0
         self.stack: list[tuple[nn.Module, Visit | None]] = []
 
     def enter(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         if self.is_activation(module):
             x = args[0] if args else next(iter(kwargs.values()), None)
             if self.stack and isinstance(x, Tensor):
-                self._write(self._child_name(module), x, module, None)
+                self._write(self._child_name(module), x, module)
             self.stack.append((module, None))
             return
         visit = Visit(tuple(map(_kept, args)), {name: _kept(value) for name, value in kwargs.items()})
@@ -121,16 +121,15 @@ class _Watcher:
     def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         x = args[0] if args else kwargs.get("input")
         if self.stack and self.stack[-1][1] is not None and isinstance(x, Tensor):
-            self._write(function, x, None, function_of_call(function, args[1:], kwargs))
+            self._write(function, x, None)
 
-    def _write(
-        self, callee: Any, x: Tensor, module: nn.Module | None, function: Callable[[Tensor], Tensor] | None
-    ) -> None:
+    def _write(self, callee: Any, x: Tensor, module: nn.Module | None) -> None:
         visit = self.stack[-1][1]
         if visit is not None:
             layout, followed = self.layers.find_layout(x, self.stack[-1][0])
             some = _some(x, layout)
-            visit.calls.append(Call(callee, tuple(x.shape), layout, *some, module, function, followed))
+            visit.calls.append(Call(callee, tuple(x.shape), layout, *some, module, followed, self.count))
+            self.count += 1
 
     def _child_name(self, module: nn.Module) -> str:
         parent, visit = self.stack[-1]
