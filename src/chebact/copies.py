@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-from collections import deque
-from collections.abc import MutableMapping
+from collections import UserDict, deque
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 __all__ = ["copy_tensors"]
 
@@ -38,11 +37,11 @@ def _copy(value: Any, derivatives: bool, copies: dict[int, Any]) -> Any:
             copies[id(value)] = value.detach().clone().requires_grad_(derivatives and value.requires_grad)
     elif isinstance(value, tuple):
         copies[id(value)] = _copy_tuple(value, derivatives, copies)
-    elif isinstance(value, (list, deque, MutableMapping)):
+    elif isinstance(value, (list, deque, dict, UserDict)):  # of others a shallow copy may write into the original
         twin: Any = copies.setdefault(id(value), copy.copy(value))
-        for key in list(value) if isinstance(value, MutableMapping) else range(len(value)):
+        for key in list(value) if isinstance(value, (dict, UserDict)) else range(len(value)):
             twin[key] = _copy(value[key], derivatives, copies)
-    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
+    elif dataclasses.is_dataclass(value) and not isinstance(value, (type, nn.Module)):
         twin = copies.setdefault(id(value), copy.copy(value))
         for field in dataclasses.fields(value):
             if hasattr(value, field.name):

@@ -1,5 +1,6 @@
 """Outputs of every form are compared, and what layers are given on the way; where nothing was, the report says so."""
 
+from collections.abc import MutableMapping
 from dataclasses import dataclass
 from types import SimpleNamespace
 
@@ -157,3 +158,31 @@ def test_copies_keep_kinds_and_what_is_the_same_tensor_stays_the_same():
     assert copied["again"][1] is given["again"][1]
     assert copied["shape"] is given["shape"]
     assert torch.equal(copied["packed"].data, X)
+
+
+class Foreign(MutableMapping):
+    """A dict of a kind of its own, whose shallow copy shares what it holds."""
+
+    def __init__(self, held):
+        self.held = held
+
+    def __getitem__(self, key):
+        return self.held[key]
+
+    def __setitem__(self, key, value):
+        self.held[key] = value
+
+    def __delitem__(self, key):
+        del self.held[key]
+
+    def __iter__(self):
+        return iter(self.held)
+
+    def __len__(self):
+        return len(self.held)
+
+
+def test_objects_of_other_kinds_are_passed_on_as_they_are():
+    given = (Foreign({"x": X}), SimpleNamespace(x=X), nn.Linear(2, 2))
+    assert copy_tensors(given) is given
+    assert given[0]["x"] is X
