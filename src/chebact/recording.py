@@ -15,6 +15,7 @@ from torch.nn.parameter import is_lazy
 
 from chebact.channels import find_axis
 from chebact.checks import Interval, check_integer, check_interval, check_module, must_be
+from chebact.copies import copy_tensors
 from chebact.learned import LearnedActivation
 from chebact.torch_modes import transforms_active
 from chebact.watchers import Watcher, unwatch, watch
@@ -251,19 +252,23 @@ def share_outside(model: nn.Module, data: Any, *, points: int = 2048, seed: int 
     return ShareOutside(total, shares)
 
 
-def run_once(model: nn.Module, example: Any) -> Any:
+def run_once(model: nn.Module, example: Any, *, derivatives: bool | None = None) -> Any:
     """One forward pass in evaluation mode. `example` is an input, a tuple of inputs, or a dict of them by name.
 
-    The model gets copies of its tensors, since layers that work in place would write into them.
+    The model gets copies of its tensors, since layers that work in place would write into them. `derivatives` says
+    whether autograd records the pass. None is no, and a second pass with yes where that raised a RuntimeError, as in a
+    model that calls torch.autograd.grad; then the outputs are detached copies.
     """
-    with evaluation_mode(model):
+    if derivatives is None:
+        try:
+            return run_once(model, example, derivatives=False)
+        except RuntimeError:
+            return copy_tensors(run_once(model, example, derivatives=True))
+    with evaluation_mode(model), torch.set_grad_enabled(derivatives):
+        inputs = copy_tensors(example, derivatives=derivatives)
         if isinstance(example, Mapping):
-            return model(**{name: _copied(value) for name, value in example.items()})
-        return model(*map(_copied, example)) if isinstance(example, tuple) else model(_copied(example))
-
-
-def _copied(value: Any) -> Any:
-    return value.clone() if isinstance(value, torch.Tensor) else value
+            return model(**inputs)
+        return model(*inputs) if isinstance(example, tuple) else model(inputs)
 
 
 @contextmanager

@@ -14,7 +14,18 @@ from chebact.lab.experiments import EXPERIMENTS
 
 SOURCE = Path(__file__).resolve().parents[2] / "src" / "chebact"
 LAYERS = [
-    ["bfloat16", "checks", "channels", "files", "lazy_parameter", "text_table", "torch_modes", "watchers", "wide"],
+    [
+        "bfloat16",
+        "checks",
+        "channels",
+        "copies",
+        "files",
+        "lazy_parameter",
+        "text_table",
+        "torch_modes",
+        "watchers",
+        "wide",
+    ],
     ["node_positions"],
     ["basis"],
     ["kernels.layout", "kernels.protocol", "kernels.scaling"],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from typing import Any, Literal
 
 import torch
@@ -14,21 +15,20 @@ from chebact.checks import Interval, check_choice, check_degree, check_interval
 from chebact.compiled import in_plain_torch
 from chebact.initial import INITIAL_SHAPES, Init
 from chebact.node_positions import nodes
-from chebact.recording import run_once
 from chebact.surgery.checking import check_arguments, check_channel_dim, say_nothing_found
 from chebact.surgery.choosing import Where, choose
 from chebact.surgery.graphs.rewriting import call_instead, rewrite_forward
 from chebact.surgery.graphs.tracing import Traced
 from chebact.surgery.kinds import DEFAULT_KINDS, is_activation
 from chebact.surgery.places.finder import Finder, Site
-from chebact.surgery.places.observing import observe
+from chebact.surgery.places.observing import Call, Observation, observe
 from chebact.surgery.places.other_methods import old_functions_in_methods
 from chebact.surgery.report import Replaced, Report
-from chebact.surgery.trials.comparing import difference_between
+from chebact.surgery.trials.comparing import difference_between, has_numbers
 from chebact.surgery.trials.kept_state import is_lazy_layer, state_kept
-from chebact.surgery.trials.random_states import seeded
+from chebact.surgery.trials.running import run_trial
 from chebact.surgery.trials.sharing import copy_structure, keep_activation_when_copied_
-from chebact.surgery.verifying import put, run_original, verify
+from chebact.surgery.verifying import Original, put, run_original, verify
 from chebact.table import ACTIVATIONS, Factory, make_activation, takes
 from chebact.torch_modes import share_hooks
 
@@ -106,21 +106,54 @@ def replace_activations(
             raise ValueError(say_nothing_found(model, finder.left, kinds))
         check_channel_dim(channel_dim, finder.sites)
         sites = choose(finder.sites, where, finder.left)
-        built = [_build(site, with_, check_degree(degree), init, _interval(site, interval)) for site in sites]
-        rows = tuple(_describe(site, activation) for site, activation in zip(sites, built, strict=True))
-        report = Report(rows, tuple(finder.left), notes=old_functions_in_methods(sites))
+        likes = [_like(site, new, seen) for site in sites]
+        with torch.device("cpu"):  # where points and heights are computed, whatever device a caller chose
+            built = [_build(site, with_, check_degree(degree), init, _interval(site, interval)) for site in sites]
+            built = [activation.to(*like) for activation, like in zip(built, likes, strict=True)]
+            rows = tuple(_describe(site, activation) for site, activation in zip(sites, built, strict=True))
+        report = Report(rows, tuple(finder.left), notes=(*old_functions_in_methods(sites), *_not_compared(seen)))
         if dry_run:
             return Replacement(model, report)
         _rewrite(sites)
         if seen is not None:
             lazy = any(map(is_lazy_layer, model.modules()))  # a run would give them a shape
-            verify(new, sites, example, seen.output if lazy else run_original(untouched, example))
+            verify(
+                new, sites, example, Original(seen.output) if lazy else run_original(untouched, example, seen.visits)
+            )
         _put_all(new, sites, built)
         if seen is None:
             return Replacement(new, report)
-        with state_kept(new), seeded():
-            difference = difference_between(run_once(new, example), seen.output)
+        difference = difference_between(run_trial(new, example), seen.output)
         return Replacement(new, replace(report, output_difference=difference))
+
+
+def _like(site: Site, model: nn.Module, seen: Observation | None) -> tuple[Any, ...]:
+    """The device and the type of the heights: those of the input that was seen, else of the first floating parameter of
+    the parent, else of the model; nothing where there is none.
+    """
+    call = None if seen is None else _first_call(site, seen)
+    if call is not None and call.dtype is not None:
+        return call.device, call.dtype
+    parameters = chain(site.parent.parameters(), model.parameters())
+    like = next((p for p in parameters if p.is_floating_point()), None)
+    return () if like is None else (like.device, like.dtype)
+
+
+def _first_call(site: Site, seen: Observation) -> Call | None:
+    path = site.name.removesuffix(site.attribute).rstrip(".")
+    if site.traced is not None:
+        return next((v.calls[site.index] for v in seen.visits.get(path, []) if len(v.calls) > site.index), None)
+    value = vars(site.parent).get(site.attribute, site.original)
+    calls = (call for visits in seen.visits.values() for visit in visits for call in visit.calls)
+    return next((call for call in calls if value is call.module or value is call.callee), None)
+
+
+def _not_compared(seen: Observation | None) -> tuple[str, ...]:
+    """A sentence where a run gave no number, so that nothing says whether the new model computes the same."""
+    if seen is None or has_numbers(seen.output):
+        return ()
+    kind = type(seen.output).__name__
+    return (f"the output on the example ({kind}) holds no numbers that surgery can read, so it was not compared",)
 
 
 def _put_all(model: nn.Module, sites: list[Site], built: list[nn.Module]) -> None:
@@ -173,9 +206,7 @@ def _build(site: Site, with_: str | Factory, degree: int, init: Any, interval: I
         raise TypeError(f"with_ must be a name of ACTIVATIONS or a function, got {with_!r} ({type(with_).__name__})")
     if not isinstance(module, nn.Module):
         raise TypeError(f"with_ must return a torch.nn.Module, got {type(module).__name__}")
-    like = next((p for p in site.parent.parameters() if p.is_floating_point()), None)
-    module.train(site.parent.training)
-    return module if like is None else module.to(like.device, like.dtype)
+    return module.train(site.parent.training)
 
 
 def _start(site: Site, degree: int, interval: Interval) -> Any:

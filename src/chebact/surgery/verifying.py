@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 
-from chebact.recording import run_once
 from chebact.surgery.places.finder import Site
+from chebact.surgery.places.observing import Visit
 from chebact.surgery.trials.comparing import difference_between, is_same
-from chebact.surgery.trials.kept_state import state_kept
-from chebact.surgery.trials.random_states import seeded
+from chebact.surgery.trials.inner_inputs import Arguments, InnerInputs, layers_that_compute
+from chebact.surgery.trials.running import run_trial
 
-__all__ = ["StandIn", "put", "verify"]
+__all__ = ["Original", "StandIn", "put", "run_original", "verify"]
 
 
 class StandIn(nn.Module):
@@ -40,19 +40,34 @@ def put(site: Site, module: nn.Module) -> None:
     setattr(site.parent.get_submodule(above), name, module)
 
 
-def run_original(model: nn.Module, example: Any) -> Any:
-    """What a copy of the model that was given gives, in the way of the trials."""
-    return _run(model, example)
+@dataclass(frozen=True)
+class Original:
+    """What the model that was given gives, and what its layers are given on the way: arguments by name and call."""
+
+    output: Any
+    inner: Mapping[str, Sequence[Arguments]] = field(default_factory=dict)
 
 
-def verify(model: nn.Module, sites: Sequence[Site], example: Any, wanted: Any) -> None:
-    """An error with names where the operated model, with the old functions, does not give `wanted` on the example."""
+def run_original(model: nn.Module, example: Any, visits: Mapping[str, Sequence[Visit]]) -> Original:
+    """A run of a copy of the model that was given, in the way of the trials.
+
+    Of the layers those count that are given the same as in the observed run: where two runs of one model differ, a
+    third tells nothing.
+    """
+    names = layers_that_compute(model) & visits.keys()
+    inner = InnerInputs(model, {name: [(v.given, v.given_by_name) for v in visits[name]] for name in names})
+    output = run_trial(model, example, inner.watch)
+    return Original(output, inner.agreeing())
+
+
+def verify(model: nn.Module, sites: Sequence[Site], example: Any, original: Original) -> None:
+    """An error with names where the operated model, with the old functions, does not compute what `original` did."""
     called = set[str]()
     trials = {site.name: StandIn(site.name, site.original, called.add) for site in sites}
     for site in sites:
         put(site, trials[site.name])
     try:
-        got = _run(model, example)
+        apart = _compare(model, example, original)
     except Exception as error:
         raise ValueError(
             f"model must run with rewritten forward methods, got {type(error).__name__}: {error}; leave out what the "
@@ -63,44 +78,47 @@ def verify(model: nn.Module, sites: Sequence[Site], example: Any, wanted: Any) -
             f"model must call its new activations, got {', '.join(unused)}, which the model does not call on the "
             "example; leave them out with where"
         )
-    if is_same(got, wanted):
+    if apart is None:
         return
-    difference = difference_between(got, wanted)
-    apart = "has another form" if difference is None else f"differs by {difference:.3g}"
-    guilty = _reads_what_was_written(model, {s.name: trials[s.name] for s in sites if s.writes}, example, wanted)
+    guilty = _reads_what_was_written(model, {s.name: trials[s.name] for s in sites if s.writes}, example, original)
     if guilty:
         raise ValueError(
             "model must not read what an activation wrote into its input, got inplace=True at "
-            f"{', '.join(guilty)} and an output that {apart} without; set inplace=False, "
+            f"{', '.join(guilty)} and {apart} without; set inplace=False, "
             "which changes the model, or let where leave out those whose input is used again"
         )
     names = sorted({site.name for site in sites if site.traced is not None} or {site.name for site in sites})
     raise ValueError(
-        f"model must compute the same with rewritten forward methods, got an output that {apart} with "
+        f"model must compute the same with rewritten forward methods, got {apart} with "
         f"{', '.join(names)}; leave them out with where or functional=False"
     )
 
 
-def _run(model: nn.Module, example: Any) -> Any:
-    fast = torch.backends.mha.get_fastpath_enabled()
-    torch.backends.mha.set_fastpath_enabled(False)  # torch's fast transformer layers call no activation of their own
-    try:
-        with state_kept(model), seeded():
-            return run_once(model, example)
-    finally:
-        torch.backends.mha.set_fastpath_enabled(fast)
+def _compare(model: nn.Module, example: Any, original: Original) -> str | None:
+    """What differs from the original: the output, or what a layer is given; None is nothing."""
+    inner = InnerInputs(model, original.inner)
+    output = run_trial(model, example, inner.watch)
+    if not is_same(output, original.output):
+        return f"an output that {_by(difference_between(output, original.output))}"
+    return next((f"an input of {name} that {_by(apart)}" for name, apart in inner.differences().items()), None)
 
 
-def _reads_what_was_written(model: nn.Module, writing: dict[str, StandIn], example: Any, wanted: Any) -> list[str]:
-    """Those without whose writing the output is another one, if with the writing of all it is the same."""
+def _by(difference: float | None) -> str:
+    return f"differs by {difference:.3g}" if difference else "has another form"
+
+
+def _reads_what_was_written(
+    model: nn.Module, writing: dict[str, StandIn], example: Any, original: Original
+) -> list[str]:
+    """Those without whose writing the model computes something else, if with the writing of all it does not."""
     for trial in writing.values():
         trial.writes = True
-    if not writing or not is_same(_run(model, example), wanted):
+    if not writing or _compare(model, example, original) is not None:
         return []
     guilty = []
     for name, trial in writing.items():
         trial.writes = False
-        if not is_same(_run(model, example), wanted):
+        if _compare(model, example, original) is not None:
             guilty.append(name)
         trial.writes = True
     return guilty or list(writing)

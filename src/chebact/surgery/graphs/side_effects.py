@@ -32,7 +32,7 @@ def current_modes() -> tuple[bool, ...]:
     return (torch.is_grad_enabled(), torch.is_inference_mode_enabled(), *autocast)
 
 
-class refuse_reading_numbers(TorchFunctionMode):  # noqa: N801 - used as a function beside `refuse_side_effects`
+class refuse_reading_numbers(TorchFunctionMode):
     """An error where the block reads numbers of a buffer or another real tensor, which may be others later."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

@@ -372,10 +372,8 @@ def _check_graph(traced: Traced, visit: Visit) -> None:
 
 def _try(forward: Callable[..., Any], module: nn.Module, visit: Visit) -> Any:
     """What a forward gives on the arguments of a visit, or its error."""
-    copies = [each.clone() if isinstance(each, Tensor) else each for each in visit.args]
-    named = {name: each.clone() if isinstance(each, Tensor) else each for name, each in visit.kwargs.items()}
     try:
         with seeded(), state_kept(module):
-            return forward(*copies, **named)
+            return forward(*visit.args, **visit.kwargs)
     except Exception as error:
         return error

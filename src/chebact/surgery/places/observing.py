@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,11 +13,11 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from chebact.checks import describe
-from chebact.recording import run_once
+from chebact.copies import copy_tensors
 from chebact.surgery.layouts import Layout
 from chebact.surgery.places.layers_before import LayersBefore
 from chebact.surgery.trials.comparing import tensors_in
-from chebact.surgery.trials.random_states import seeded
+from chebact.surgery.trials.running import run_alike
 
 __all__ = ["Call", "Observation", "Visit", "observe"]
 
@@ -27,7 +27,8 @@ SAMPLE = 4096  # inputs of a call that are kept
 @dataclass
 class Call:
     """One call of an activation: `callee` is the child's name, or the function; some of its inputs, and the channel of
-    each. `followed` says that the channel axis was followed from a layer to this call; `number` counts all calls.
+    each. `followed`: the channel axis was followed from a layer to this call. `number` counts all calls. `dtype` and
+    `device` are those of the input, where it is a floating type that autocast did not choose.
     """
 
     callee: Any
@@ -38,16 +39,30 @@ class Call:
     module: nn.Module | None = None
     followed: bool = False
     number: int = 0
+    dtype: torch.dtype | None = None
+    device: torch.device | None = None
 
 
 @dataclass
 class Visit:
     """One call of a module: what it was given, what it gave, and the activations that it called, in order."""
 
-    args: tuple[Any, ...]
-    kwargs: dict[str, Any]
+    given: tuple[Any, ...]
+    given_by_name: dict[str, Any]
     output: Any = None
     calls: list[Call] = field(default_factory=list)
+
+    @property
+    def args(self) -> tuple[Any, ...]:
+        """Copies of the arguments without a name: a run on them may write into them."""
+        copied: tuple[Any, ...] = copy_tensors(self.given)
+        return copied
+
+    @property
+    def kwargs(self) -> dict[str, Any]:
+        """Copies of those with a name."""
+        copied: dict[str, Any] = copy_tensors(self.given_by_name)
+        return copied
 
 
 @dataclass
@@ -66,27 +81,28 @@ def observe(
     `channel_dim` is the channel axis of those of which no layer tells it.
     """
     batch = next((tensor.shape[0] for tensor in tensors_in(example) if tensor.dim() > 0), None)
-    watcher = _Watcher(model, is_activation, batch, channel_dim)
-    fast = torch.backends.mha.get_fastpath_enabled()
-    torch.backends.mha.set_fastpath_enabled(False)  # torch's fast transformer layers call no activation of their own
-    try:
+    watchers: list[_Watcher] = []
+
+    @contextmanager
+    def watch() -> Iterator[None]:
+        watchers.append(watcher := _Watcher(model, is_activation, batch, channel_dim))
         with ExitStack() as stack:
             for part in model.modules():
                 stack.callback(part.register_forward_pre_hook(watcher.enter, prepend=True, with_kwargs=True).remove)
                 stack.callback(part.register_forward_hook(watcher.leave, always_call=True).remove)
             stack.enter_context(_Functions(watcher))
-            stack.enter_context(seeded())
-            output = run_once(model, example)
+            yield
+
+    try:
+        output = run_alike(model, example, watch)
     except Exception as error:
         raise ValueError(
             f"example must be an input of the model, a tuple of its inputs or a dict of them by name, got "
             f"{_described(example)}, on which the model raised {type(error).__name__}: {error}"
         ) from error
-    finally:
-        torch.backends.mha.set_fastpath_enabled(fast)
-    if layer := watcher.layers.unbatched:
+    if layer := watchers[-1].layers.unbatched:
         raise ValueError(f"example must have a batch axis, got an input of {layer} without one; pass x.unsqueeze(0)")
-    return Observation(watcher.visits, output)
+    return Observation(watchers[-1].visits, output)
 
 
 class _Watcher:
@@ -107,7 +123,7 @@ class _Watcher:
                 self._write(self._child_name(module), x, module)
             self.stack.append((module, None))
             return
-        visit = Visit(tuple(map(_kept, args)), {name: _kept(value) for name, value in kwargs.items()})
+        visit = Visit(*copy_tensors((args, kwargs)))  # since layers that work in place write over what they are given
         self.visits.setdefault(self.names[id(module)], []).append(visit)
         self.stack.append((module, visit))
 
@@ -115,7 +131,7 @@ class _Watcher:
         visit = self.stack.pop()[1]
         if visit is None:
             return
-        visit.output = _kept(output)
+        visit.output = copy_tensors(output)
         self.layers.note(module, output)
 
     def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -127,8 +143,9 @@ class _Watcher:
         visit = self.stack[-1][1]
         if visit is not None:
             layout, followed = self.layers.find_layout(x, self.stack[-1][0])
+            place = (x.dtype, x.device) if x.is_floating_point() and not _is_autocast(x.device.type) else (None, None)
             some = _some(x, layout)
-            visit.calls.append(Call(callee, tuple(x.shape), layout, *some, module, followed, self.count))
+            visit.calls.append(Call(callee, tuple(x.shape), layout, *some, module, followed, self.count, *place))
             self.count += 1
 
     def _child_name(self, module: nn.Module) -> str:
@@ -160,17 +177,19 @@ class _Functions(TorchFunctionMode):
         return result
 
 
-def _kept(value: Any) -> Any:
-    """A copy, since layers that work in place write over what they are given."""
-    return value.clone() if isinstance(value, Tensor) else value
+def _is_autocast(device: str) -> bool:
+    return torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device)
 
 
 def _some(x: Tensor, layout: Layout | str) -> tuple[Tensor, Tensor]:
     """Some numbers of all channels, and the channel of each: drawn, since every k-th may be of the same channel."""
+    if x.is_meta:
+        return torch.empty(0, dtype=torch.float64, device="cpu"), torch.empty(0, dtype=torch.int64, device="cpu")
     flat = x.detach().reshape(-1)
-    places = torch.arange(flat.numel())
+    places = torch.arange(flat.numel(), device="cpu")
     if flat.numel() > SAMPLE:
-        places = torch.randint(flat.numel(), (SAMPLE,), generator=torch.Generator().manual_seed(0))
+        generator = torch.Generator("cpu").manual_seed(0)
+        places = torch.randint(flat.numel(), (SAMPLE,), generator=generator, device="cpu")
         flat = flat[places.to(flat.device)]
     inner = 1 if isinstance(layout, str) else math.prod(x.shape[layout.channel_dim % x.dim() + 1 :])
     count = 1 if isinstance(layout, str) else layout.channels

@@ -1,17 +1,22 @@
-"""Attributes and buffers of a model that are afterwards what they were before a run of it."""
+"""Parameters, buffers and attributes of a model that are afterwards what they were before a run of it."""
 
 from __future__ import annotations
 
+import warnings
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import chain
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 
+from chebact.surgery.trials.comparing import is_equal
+from chebact.torch_modes import OWN_TYPES
+
+AFFORDABLE = 2**28  # bytes of the copies of parameters
 DEEPEST = 4  # containers inside of each other that are looked into
 
 __all__ = ["attributes_of", "is_lazy_layer", "restore_attributes", "state_kept"]
@@ -19,20 +24,70 @@ __all__ = ["attributes_of", "is_lazy_layer", "restore_attributes", "state_kept"]
 
 @contextmanager
 def state_kept(model: nn.Module) -> Iterator[None]:
-    """Buffers and attributes are afterwards what they were before the block, but for lazy layers that got a shape."""
-    kept = [(buffer, buffer.clone()) for buffer in model.buffers() if not is_lazy(buffer) and not buffer.is_meta]
+    """Parameters, buffers and attributes are afterwards what they were before the block.
+
+    Lazy layers that got a shape keep it. All buffers are copied. So are parameters, the smallest first, as long as the
+    copies fit into `AFFORDABLE` bytes: every number of a model of that size is put back, however it was written. Of a
+    larger parameter only its place in memory is put back (`weight.data = other`); where its version says that it was
+    written in place, a warning names it.
+    """
+    kept = [_Kept(tensor) for tensor in _with_numbers(model.buffers())]
+    kept += [_Kept(tensor, copied) for tensor, copied in _affordable(model)]
     parts = [(part, attributes_of(part)) for part in model.modules() if not is_lazy_layer(part)]
     try:
         yield
     finally:
         for part, attributes in parts:
             restore_attributes(part, attributes)
+        written = [each.tensor for each in kept if not each.restore()]
+        if names := [name for name, tensor in model.named_parameters() if any(tensor is each for each in written)]:
+            warnings.warn(
+                f"model must not write parameters that are too large to be copied, got {', '.join(names)} written by "
+                "its forward; load its state again, or pass a model whose parameters are not written in forward",
+                stacklevel=3,
+            )
+
+
+class _Kept:
+    """A tensor of a model, its place in memory and its numbers; without a copy only its version."""
+
+    def __init__(self, tensor: Tensor, copied: bool = True) -> None:
+        self.tensor, self.place = tensor, tensor.data if type(tensor) in OWN_TYPES else None
+        self.numbers = tensor.detach().clone() if copied else None
+        self.version = None if copied or tensor.is_inference() else tensor._version
+
+    def restore(self) -> bool:
+        """Put the numbers back; whether these are known to be those from before."""
+        if self.tensor.layout is not torch.strided or self.tensor.is_nested:
+            return self._restore_sparse()
+        if self.place is not None and self.tensor.data_ptr() != self.place.data_ptr():
+            self.tensor.data = self.place
+        if self.numbers is None:
+            return self.version is None or self.version == self.tensor._version
         with torch.no_grad():
-            for buffer, before in kept:
-                if buffer.shape != before.shape:
-                    buffer.resize_(before.shape)
-                if not torch.equal(buffer, before):  # its version does not tell: batch norm writes past it
-                    buffer.copy_(before)
+            if self.tensor.shape != self.numbers.shape:
+                self.tensor.resize_(self.numbers.shape)
+            if not torch.equal(self.tensor, self.numbers):  # its version does not tell: batch norm writes past it
+                self.tensor.copy_(self.numbers)
+        return True
+
+    def _restore_sparse(self) -> bool:
+        if self.numbers is not None and not is_equal(self.tensor, self.numbers):
+            self.tensor.data = self.numbers
+        return True
+
+
+def _with_numbers(tensors: Iterable[Tensor]) -> list[Tensor]:
+    return [tensor for tensor in tensors if not is_lazy(tensor) and not tensor.is_meta]
+
+
+def _affordable(model: nn.Module) -> Iterator[tuple[Tensor, bool]]:
+    """The parameters of torch's own types, the smallest first, and whether a copy of each is affordable."""
+    left = AFFORDABLE
+    own = (each for each in _with_numbers(model.parameters()) if type(each) in OWN_TYPES)
+    for parameter in sorted(own, key=lambda each: each.nbytes):
+        left -= parameter.nbytes
+        yield parameter, left >= 0
 
 
 def is_lazy_layer(part: nn.Module) -> bool:
