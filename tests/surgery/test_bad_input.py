@@ -37,7 +37,7 @@ ODD = {
     "no module": (lambda: chebact.replace_activations("net"), r"model must be a torch.nn.Module, got 'net' \(str\)"),
     "no activations": (
         lambda: chebact.replace_activations(nn.Linear(2, 2)),
-        "got none in Linear; name those that it has in kinds",
+        "got none in Linear; if it has activations of other classes, name these in kinds",
     ),
     "others": (
         lambda: chebact.replace_activations(nn.Sequential(nn.Linear(2, 2), nn.Tanh())),

@@ -23,9 +23,14 @@ __all__ = ["check_arguments", "check_channel_dim", "say_nothing_found"]
 WRAPPERS = ("DistributedDataParallel", "FullyShardedDataParallel")
 
 
-def check_arguments(model: Any, kinds: Any, example: Any, interval: Any, channel_dim: Any, copy: bool) -> None:
-    """A TypeError or ValueError that says what to do."""
+def check_arguments(model: Any, kinds: Any, example: Any, interval: Any, channel_dim: Any, **switches: Any) -> None:
+    """A TypeError or ValueError that says what to do; `switches` are those that are true or false."""
     check_module("model", model)
+    for name, value in switches.items():
+        if not isinstance(value, bool):
+            raise TypeError(must_be(name, "True or False", value))
+    if channel_dim is not None:
+        check_axis(channel_dim)
     _check_is_plain(model)
     if (
         not isinstance(kinds, tuple)
@@ -40,8 +45,8 @@ def check_arguments(model: Any, kinds: Any, example: Any, interval: Any, channel
     elif example is None:
         raise ValueError("interval='fit' must come with an example, got none; pass an input of the model as example")
     if channel_dim is not None and example is None:
-        raise ValueError(must_be("channel_dim", "given with an example", check_axis(channel_dim), "pass an input too"))
-    if example is not None and not copy:
+        raise ValueError(must_be("channel_dim", "given with an example", channel_dim, "pass an input too"))
+    if example is not None and not switches["copy"]:
         _check_has_weights(model)
 
 
@@ -57,7 +62,7 @@ def check_channel_dim(channel_dim: int | None, sites: Sequence[Site]) -> None:
 
 
 def _is_its_axis(channel_dim: int, site: Site) -> bool:
-    rank = len(site.shape or ())
+    rank = len(site.first.shape) if site.first else 0
     return -rank <= channel_dim < rank and channel_dim % rank == site.layout.channel_dim % rank
 
 
@@ -75,6 +80,10 @@ def _check_is_plain(model: nn.Module) -> None:
                 f"model must not be wrapped for several processes, got {kind}{place}, which would not average the "
                 "gradients of the heights; replace the activations of model.module, then wrap the new one"
             )
+
+
+def _holds_modules(value: Any) -> bool:
+    return isinstance(value, (list, tuple)) and any(isinstance(each, nn.Module) for each in value)
 
 
 def _check_has_weights(model: nn.Module) -> None:
@@ -108,6 +117,8 @@ def say_nothing_found(model: nn.Module, left: Sequence[Left], kinds: tuple[type[
         hint = f"it has {', '.join(sorted(others))}: name them in kinds"
     elif learned:
         hint = f"it has {learned} learned activations already"
+    elif lists := [name for part in model.modules() for name, value in vars(part).items() if _holds_modules(value)]:
+        hint = f"{lists[0]} is a list of modules, which torch does not see: make it an nn.ModuleList"
     else:
-        hint = "name those that it has in kinds"
+        hint = "if it has activations of other classes, name these in kinds"
     return f"model must have activations of the kinds {wanted}, got none in {name}; {hint}"

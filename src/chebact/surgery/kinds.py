@@ -21,6 +21,7 @@ __all__ = [
     "function_of_call",
     "function_of_module",
     "is_activation",
+    "is_pointwise",
     "kind_of",
 ]
 
@@ -122,6 +123,33 @@ def function_of_module(module: nn.Module) -> Function:
         return result.to(points)
 
     return function
+
+
+def is_pointwise(function: Function, module: Any = None) -> bool:
+    """Whether a function gives each point a number that depends on that point alone, or on its channel too; `module` is
+    the one that computes it.
+
+    >>> is_pointwise(torch.relu), is_pointwise(lambda x: x.softmax(-1))
+    (True, False)
+    """
+    points = torch.linspace(-2, 2, 7, dtype=torch.float64, device="cpu")
+    order = torch.tensor([3, 0, 6, 1, 5], device="cpu")
+    try:
+        with torch.no_grad(), torch.random.fork_rng(devices=[]):
+            every, some = function(points), function(points[order])
+            by_channel = every.dim() < 2 or _is_alone(every, points, module)
+        same = every.shape[-1:] == points.shape and torch.allclose(every[..., order], some, rtol=1e-9, equal_nan=True)
+        return same and by_channel
+    except (RuntimeError, ValueError, TypeError, IndexError):  # of points it makes nothing
+        return False
+
+
+def _is_alone(every: torch.Tensor, points: torch.Tensor, module: nn.Module) -> bool:
+    """Whether each channel stays as it is, `every`, where the others are given other points."""
+    like = next(module.parameters())
+    mixed = torch.stack([points.roll(k) for k in range(len(every))], 1)
+    got = module.forward(mixed.to(like)).to(points)
+    return torch.allclose(got, torch.stack([row.roll(k) for k, row in enumerate(every)], 1), rtol=1e-5, atol=1e-6)
 
 
 def function_of_call(call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Function:

@@ -21,7 +21,7 @@ from chebact.surgery.graphs.rewriting import call_instead, rewrite_forward
 from chebact.surgery.graphs.tracing import Traced
 from chebact.surgery.kinds import DEFAULT_KINDS, is_activation
 from chebact.surgery.places.finder import Finder, Site
-from chebact.surgery.places.observing import Call, Observation, observe
+from chebact.surgery.places.observing import Observation, observe
 from chebact.surgery.places.other_methods import old_functions_in_methods
 from chebact.surgery.report import Replaced, Report
 from chebact.surgery.trials.comparing import difference_between, has_numbers
@@ -51,6 +51,14 @@ class Replacement:
 
     def __str__(self) -> str:
         return str(self.report)
+
+    def __getattr__(self, name: str) -> Any:
+        hint = f"; use replacement.model.{name}" if hasattr(nn.Module, name) else ""
+        raise AttributeError(f"a Replacement has the attributes model and report, got {name!r}{hint}")
+
+    def __call__(self, *_: Any, **__: Any) -> Any:
+        """A TypeError: the model is called, not this."""
+        raise TypeError("a Replacement is not a model, got a call of it; call replacement.model")
 
     def _repr_html_(self) -> str:
         return self.report._repr_html_()
@@ -95,7 +103,7 @@ def replace_activations(
     >>> replacement.model[1], replacement.model[0].weight is net[0].weight
     (ChebyshevLagrange(32, degree=3, channel_dim=-1, tails='extrapolate', init='relu'), True)
     """
-    check_arguments(model, kinds, example, interval, channel_dim, copy)
+    check_arguments(model, kinds, example, interval, channel_dim, functional=functional, copy=copy, dry_run=dry_run)
     with torch.inference_mode(False):  # heights that are made in inference mode cannot be trained
         new, untouched = copy_structure(model, share=not copy), copy_structure(model, share=True)
         wanted = partial(is_activation, kinds=kinds, functional=functional)
@@ -106,14 +114,14 @@ def replace_activations(
             raise ValueError(say_nothing_found(model, finder.left, kinds))
         check_channel_dim(channel_dim, finder.sites)
         sites = choose(finder.sites, where, finder.left)
-        likes = [_like(site, new, seen) for site in sites]
+        likes = [_like(site, new) for site in sites]
         with torch.device("cpu"):  # where points and heights are computed, whatever device a caller chose
             built = [_build(site, with_, check_degree(degree), init, _interval(site, interval)) for site in sites]
             built = [activation.to(*like) for activation, like in zip(built, likes, strict=True)]
             rows = tuple(_describe(site, activation) for site, activation in zip(sites, built, strict=True))
         report = Report(rows, tuple(finder.left), notes=(*old_functions_in_methods(sites), *_not_compared(seen)))
         if dry_run:
-            return Replacement(model, report)
+            return Replacement(model, replace(report, dry_run=True))
         _rewrite(sites)
         if seen is not None:
             lazy = any(map(is_lazy_layer, model.modules()))  # a run would give them a shape
@@ -127,25 +135,15 @@ def replace_activations(
         return Replacement(new, replace(report, output_difference=difference))
 
 
-def _like(site: Site, model: nn.Module, seen: Observation | None) -> tuple[Any, ...]:
+def _like(site: Site, model: nn.Module) -> tuple[Any, ...]:
     """The device and the type of the heights: those of the input that was seen, else of the first floating parameter of
     the parent, else of the model; nothing where there is none.
     """
-    call = None if seen is None else _first_call(site, seen)
-    if call is not None and call.dtype is not None:
-        return call.device, call.dtype
+    if site.first is not None and site.first.dtype is not None:
+        return site.first.device, site.first.dtype
     parameters = chain(site.parent.parameters(), model.parameters())
     like = next((p for p in parameters if p.is_floating_point()), None)
     return () if like is None else (like.device, like.dtype)
-
-
-def _first_call(site: Site, seen: Observation) -> Call | None:
-    path = site.name.removesuffix(site.attribute).rstrip(".")
-    if site.traced is not None:
-        return next((v.calls[site.index] for v in seen.visits.get(path, []) if len(v.calls) > site.index), None)
-    value = vars(site.parent).get(site.attribute, site.original)
-    calls = (call for visits in seen.visits.values() for visit in visits for call in visit.calls)
-    return next((call for call in calls if value is call.module or value is call.callee), None)
 
 
 def _not_compared(seen: Observation | None) -> tuple[str, ...]:
@@ -201,12 +199,23 @@ def _build(site: Site, with_: str | Factory, degree: int, init: Any, interval: I
         kind = type(with_).__name__
         raise TypeError(f"with_ must be a class or a function that makes a module, got a {kind}; pass {kind} itself")
     elif callable(with_):
-        module = with_(site.layout.channels, **{name: value for name, value in options.items() if takes(with_, name)})
+        module = _call_maker(with_, site.layout.channels, {n: v for n, v in options.items() if takes(with_, n)})
     else:
         raise TypeError(f"with_ must be a name of ACTIVATIONS or a function, got {with_!r} ({type(with_).__name__})")
     if not isinstance(module, nn.Module):
         raise TypeError(f"with_ must return a torch.nn.Module, got {type(module).__name__}")
     return module.train(site.parent.training)
+
+
+def _call_maker(maker: Factory, channels: int, options: dict[str, Any]) -> nn.Module:
+    try:
+        return maker(channels, **options)
+    except TypeError as error:
+        name = getattr(maker, "__name__", type(maker).__name__)
+        raise TypeError(
+            f"with_ must be a function of the number of channels, got {name}, which raised TypeError: {error}; "
+            "write for example with_=lambda channels: ..."
+        ) from error
 
 
 def _start(site: Site, degree: int, interval: Interval) -> Any:
@@ -227,7 +236,7 @@ def _describe(site: Site, activation: nn.Module) -> Replaced:
         site.layout.channel_dim,
         site.layout.evidence,
         activation.basis.interval if isinstance(activation, ChebyshevLagrange) else None,
-        site.calls,
+        len(site.seen) or 1,
         _distance(site, activation, grid) if own else None,  # type: ignore[arg-type]
         _distance(site, activation, site.inputs, site.input_channels)  # type: ignore[arg-type]
         if own and site.inputs is not None and len(site.inputs)

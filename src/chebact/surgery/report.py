@@ -40,17 +40,19 @@ class Left(NamedTuple):
 
 
 HEADS = ("name", "was", "channels", "axis", "known by", "interval", "calls", "on [-1, 1]", "on example")
+INTERVAL, CALLS, NUMBERS = 5, 6, (2, 3, 6, 7, 8)  # columns: the first two may go, the last are set to the right
 
 
 @dataclass(frozen=True)
 class Report:
     """What was replaced, what was left, and the largest difference of the model's output on the example.
 
-    `notes` are what to know of the rest of the model.
+    `notes` are what to know of the rest of the model. A column that says the same of all rows is a line below.
 
     >>> print(Report((Replaced("1", "ReLU", 8, 1, "after Linear", (-1.0, 1.0), 1, 0.1),), (), None))
-    name  was   channels  axis      known by  interval  calls  on [-1, 1]  on example
-    1     ReLU         8     1  after Linear   [-1, 1]      1         0.1           -
+    name  was   channels  axis      known by  on [-1, 1]  on example
+    1     ReLU         8     1  after Linear         0.1           -
+    interval [-1, 1]; the last columns are the largest difference between the new and the old function
     1 replaced, 0 left; not compared on an example
     """
 
@@ -58,26 +60,47 @@ class Report:
     left: tuple[Left, ...]
     output_difference: float | None = None
     notes: tuple[str, ...] = ()
+    dry_run: bool = False
 
     def __str__(self) -> str:
-        lines = [text_table([HEADS, *map(_cells, self.replaced)], words=2)]
+        columns = self._columns()
+        rows = [HEADS, *map(_cells, self.replaced)]
+        lines = [text_table([[row[k] for k in columns] for row in rows], words=2)]
+        lines += [self._legend()] if self.replaced else []
         lines += [f"left: {name} ({kind}): {reason}" for name, kind, reason in self.left]
         lines += [f"note: {note}" for note in self.notes]
         return "\n".join([*lines, self._sum()])
 
+    def _columns(self) -> list[int]:
+        """Those whose rows differ, or that always stand there."""
+        hidden = {CALLS} if all(row.calls == 1 for row in self.replaced) else set[int]()
+        hidden |= {INTERVAL} if len({row.interval for row in self.replaced}) == 1 else set()
+        return [k for k in range(len(HEADS)) if k not in hidden]
+
+    def _legend(self) -> str:
+        one = INTERVAL not in self._columns() and self.replaced[0].interval is not None
+        interval = f"interval {_cells(self.replaced[0])[INTERVAL]}; " if one else ""
+        return f"{interval}the last columns are the largest difference between the new and the old function"
+
     def _sum(self) -> str:
         text = f"{len(self.replaced)} replaced, {len(self.left)} left"
+        if self.dry_run:
+            return f"dry run, the model is as it was: {text.replace('replaced', 'would be replaced')}"
         if self.output_difference is None:
             return f"{text}; not compared on an example"
         return f"{text}; the output on the example differs by up to {self.output_difference:.3g}"
 
     def _repr_html_(self) -> str:
-        head = "".join(f"<th>{escape(word)}</th>" for word in HEADS)
-        rows = "".join(f"<tr>{_html(_cells(row))}</tr>" for row in self.replaced)
+        columns = self._columns()
+        head = _html([HEADS[k] for k in columns], columns, "th")
+        rows = "".join(f"<tr>{_html([_cells(row)[k] for k in columns], columns, 'td')}</tr>" for row in self.replaced)
+        table = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
         left = "".join(f"<li>{escape(name)} ({escape(kind)}): {escape(why)}</li>" for name, kind, why in self.left)
         kept = f"<p>left as they are:</p><ul>{left}</ul>" if left else ""
-        kept += "".join(f"<p>note: {escape(note)}</p>" for note in self.notes)
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{kept}<p>{escape(self._sum())}</p>"
+        last = [self._legend()] if self.replaced else []
+        last += [*(f"note: {note}" for note in self.notes), self._sum()]
+        below = "".join(f"<p>{escape(line)}</p>" for line in last)
+        return f'<div style="overflow-x:auto">{table}</div>{kept}{below}'
 
 
 def _cells(row: Replaced) -> tuple[str, ...]:
@@ -87,5 +110,9 @@ def _cells(row: Replaced) -> tuple[str, ...]:
     return (*place, interval, str(row.calls), *differences)
 
 
-def _html(cells: Sequence[str]) -> str:
-    return "".join(f"<td>{escape(cell)}</td>" for cell in cells)
+def _html(cells: Sequence[str], columns: Sequence[int], tag: str) -> str:
+    sides = ["right" if k in NUMBERS else "left" for k in columns]
+    return "".join(
+        f'<{tag} style="text-align:{side};white-space:nowrap">{escape(cell)}</{tag}>'
+        for side, cell in zip(sides, cells, strict=True)
+    )

@@ -15,7 +15,14 @@ from chebact.initial import Function
 from chebact.surgery.graphs.aliases import SHARED, may_be_shared, writes
 from chebact.surgery.graphs.rewriting import forward_of
 from chebact.surgery.graphs.tracing import Traced, TracingError, callee_of, find_layout, functions_in_code, trace
-from chebact.surgery.kinds import FUNCTIONS, function_of_call, function_of_module, is_activation, kind_of
+from chebact.surgery.kinds import (
+    FUNCTIONS,
+    function_of_call,
+    function_of_module,
+    is_activation,
+    is_pointwise,
+    kind_of,
+)
 from chebact.surgery.layouts import PASSING, Layout, consumed_by, produced_by
 from chebact.surgery.places.observing import Call, Observation, Visit
 from chebact.surgery.report import Left
@@ -34,8 +41,7 @@ class Site:
     """A place where an activation is applied: an attribute of `parent`, or the node `index` of its graph.
 
     `function` is that of points, for heights; `original` is the call as it was, of any input, and `writes` says whether
-    that wrote into it. `inputs` are some that the example gave, `input_channels` their channels, `shape` and `number`
-    those of the first call.
+    that wrote into it. `seen` are its calls on the example.
     """
 
     name: str
@@ -43,21 +49,32 @@ class Site:
     parent: nn.Module
     attribute: str
     function: Function
+    original: Callable[[Tensor], Tensor]
     layout: Layout
-    inputs: Tensor | None = None
-    input_channels: Tensor | None = None
-    calls: int = 1
-    traced: Traced | None = None
-    index: int = 0
-    writes: bool = False
-    original: Callable[[Tensor], Tensor] = torch.relu
-    shape: tuple[int, ...] | None = None
-    number: int = 0
+    seen: list[Call]
+    writes: bool
+    traced: Traced | None
+    index: int
 
     @property
     def channels(self) -> int:
         """How many channels it has."""
         return self.layout.channels
+
+    @property
+    def first(self) -> Call | None:
+        """Its first call on the example."""
+        return self.seen[0] if self.seen else None
+
+    @property
+    def inputs(self) -> Tensor | None:
+        """Some of the numbers that the example gave it."""
+        return torch.cat([call.inputs for call in self.seen]) if self.seen else None
+
+    @property
+    def input_channels(self) -> Tensor | None:
+        """The channels of `inputs`."""
+        return torch.cat([call.channels for call in self.seen]) if self.seen else None
 
 
 class Finder:
@@ -82,7 +99,7 @@ class Finder:
         for path, part in model.named_modules():
             if not self.is_activation(part):
                 self._look_into(path, part)
-        self.sites.sort(key=lambda site: site.number)  # the order of calls; without an example that of the modules
+        self.sites.sort(key=lambda site: site.first.number if site.first else 0)  # without calls the order stays
 
     def _look_into(self, path: str, parent: nn.Module) -> None:
         children = self.children.get(id(parent), {})
@@ -156,12 +173,12 @@ class Finder:
         self.left = [each for each in self.left if each.name != name]
         original = callee if is_module else function or function_of_call(callee, (), {})
         function = function_of_module(callee) if is_module else original
-        inputs = torch.cat([call.inputs for call in seen]) if seen else None
         in_place = in_place or getattr(callee, "inplace", False) is True
-        channels = torch.cat([call.channels for call in seen]) if seen else None
-        place = (name, kind, parent, attribute, function, layout, inputs, channels, len(seen) or 1, traced, index)
-        first = (seen[0].shape, seen[0].number) if seen else (None, 0)
-        self.sites.append(Site(*place, in_place, original, *first))
+        if not is_pointwise(function, callee):
+            self.left.append(Left(name, kind, "it is no function of each number alone"))
+            return
+        place = (name, kind, parent, attribute, function, original, layout)
+        self.sites.append(Site(*place, seen, in_place, traced, index))
 
     def _look_at_code(self, path: str, parent: nn.Module, names: list[str], visits: list[Visit]) -> None:
         """A module with a forward of its own: its graph is needed for functions, for calls of one child at several

@@ -85,14 +85,14 @@ def dense_parts(tensor: Tensor) -> tuple[Tensor, ...]:
 
 
 def difference_between(one: Any, other: Any) -> float | None:
-    """The largest difference between the numbers of two outputs of one form; None where there are none.
+    """The largest difference between the numbers of two outputs of one form, nan if any is; None where there are none.
 
     >>> difference_between(torch.zeros(2), torch.ones(2))
     1.0
     """
     pairs = zip(_dense_in(one), _dense_in(other), strict=False)
     found = [_distance(a, b) for a, b in pairs if a.numel() and a.shape == b.shape and not a.is_meta]
-    return max(found, default=None)
+    return max(found, key=lambda each: (each != each, each), default=None)
 
 
 def _dense_in(value: Any) -> list[Tensor]:

@@ -97,8 +97,12 @@ def is_lazy_layer(part: nn.Module) -> bool:
 
 def attributes_of(module: nn.Module) -> dict[str, tuple[Any, list[Any]]]:
     """The attributes of a module, and what those hold that are lists, sets, deques or dicts, at any depth."""
-    hidden = ("training", "_tensor_constant")  # the second are torch.fx's own, and refused with a reason of their own
-    return {name: (value, _items(value)) for name, value in vars(module).items() if not name.startswith(hidden)}
+    return {name: (value, _items(value)) for name, value in vars(module).items() if not _is_of_torch(name)}
+
+
+def _is_of_torch(name: str) -> bool:
+    """The mode, and the constants of torch.fx, which are refused with a reason of their own."""
+    return name == "training" or name.startswith("_tensor_constant")
 
 
 def _items(value: Any, depth: int = 0) -> list[Any]:

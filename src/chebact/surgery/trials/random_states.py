@@ -30,7 +30,7 @@ def seeded() -> Iterator[None]:
     """The same random numbers in every such block; those of the caller go on afterwards."""
     states = random_states()
     try:
-        with torch.random.fork_rng():  # those of other devices
+        with torch.random.fork_rng(devices=range(torch.cuda.device_count())):  # without a list torch warns of many
             torch.manual_seed(0)
             random.seed(0)
             numpy.random.seed(0)  # noqa: NPY002
