@@ -74,6 +74,14 @@ ODD = {
         lambda: chebact.replace_activations(NET, torch.full((1, 4), torch.nan), interval="fit"),
         "got numbers that are not finite",
     ),
+    "lazy": (
+        lambda: chebact.replace_activations(nn.Sequential(nn.LazyLinear(3), nn.ReLU()), torch.zeros(2, 4)),
+        r"model must have been called once, got 0\.weight of a lazy layer.*or pass copy=True",
+    ),
+    "without a batch axis": (
+        lambda: chebact.replace_activations(nn.Sequential(nn.Conv2d(3, 4, 1), nn.ReLU()), torch.zeros(3, 5, 5)),
+        r"example must have a batch axis, got an input of Conv2d without one; pass x\.unsqueeze\(0\)",
+    ),
     "no kinds": (lambda: chebact.replace_activations(NET, kinds=()), r"kinds must be a tuple of classes.*got \(\)"),
     "with a typo": (
         lambda: chebact.replace_activations(NET, with_="cl-extra"),

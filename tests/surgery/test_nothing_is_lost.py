@@ -1,7 +1,9 @@
 """Code that a graph could lose silently: aliases, attributes, random numbers, modes. It is kept, or left alone."""
 
+import itertools
 import random
 
+import numpy
 import pytest
 import torch
 from support.other_models import drawn
@@ -88,6 +90,32 @@ def in_half(self, x):
     return F.relu(y.float())
 
 
+def in_inference(self, x):
+    with torch.inference_mode():
+        y = self.line(x)
+    return F.relu(y.clone())
+
+
+def numpy_noise(self, x):
+    return F.relu(self.line(x)) * (1 if numpy.random.rand() < 2 else 2)  # noqa: NPY002
+
+
+def other_in_training(self, x):
+    return F.gelu(self.line(x)) if self.training else F.relu(self.line(x))
+
+
+def make_a_tensor(self, x):
+    return F.relu(self.line(x) + torch.ones(4))
+
+
+STEPS = itertools.count(1)
+
+
+def count_in_training(self, x):
+    y = F.relu(self.line(x))
+    return y * next(STEPS) if self.training else y
+
+
 LEFT = {
     "no_grad": (without_gradient, "sets torch.no_grad, inference_mode or autocast"),
     "autocast": (in_half, "sets torch.no_grad, inference_mode or autocast"),
@@ -95,7 +123,17 @@ LEFT = {
     "a list": (collect, "its forward writes the attribute kept"),
     "Python's random numbers": (drop_by_chance, "draws random numbers outside of its layers"),
     "torch's random numbers": (noise, "draws random numbers outside of its layers"),
+    "NumPy's random numbers": (numpy_noise, "draws random numbers outside of its layers"),
+    "inference_mode": (in_inference, "sets torch.no_grad, inference_mode or autocast"),
+    "training": (other_in_training, "training and evaluation call different activations"),
+    "a tensor": (make_a_tensor, "its forward makes a tensor while it is traced"),
 }
+
+
+def test_a_forward_that_is_another_in_training_than_its_graph_is_left():
+    model = nn.Sequential(own(count_in_training), nn.Linear(4, 4), nn.ReLU()).eval()
+    (left,) = chebact.replace_activations(model, X).report.left
+    assert "its graph computes something else: its forward depends on more than its inputs" in left.reason
 
 
 @pytest.mark.parametrize("with_example", [False, True], ids=["by neighbours", "by example"])
