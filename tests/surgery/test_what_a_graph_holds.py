@@ -158,7 +158,7 @@ def test_what_is_no_function_of_each_number_alone_is_left(layer):
 
 
 def test_the_difference_on_the_example_is_that_of_each_channel_on_its_own_inputs():
-    """A straight line is a curve without error, whatever it is given; a ReLU of at most 0.001 is off by less than 0.2."""
+    """A straight line is a curve without error, whatever it is given; a ReLU of 0.001 is off by less than 0.2."""
     act, line = nn.PReLU(2), nn.Linear(1, 2, bias=False)
     nn.init.constant_(line.weight[0], 100.0)
     nn.init.constant_(line.weight[1], 0.001)

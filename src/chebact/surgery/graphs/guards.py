@@ -49,7 +49,7 @@ def _is_same(value: Any, expected: Any) -> bool:
 
 def refuse_left_out(name: str, value: Any) -> None:
     """A ValueError where an argument is left out that was given when the graph was made."""
-    if value is None or isinstance(value, CONSTANTS):
+    if isinstance(value, CONSTANTS):
         raise ValueError(must_be(name, f"given, {AS_BEFORE}", value, "pass it"))
 
 
