@@ -19,7 +19,7 @@ from chebact.kernels.scaling import numpy_type
 from chebact.learned import FOLDED_NAME, LearnedActivation, add_once
 from chebact.torch_modes import MadeAgain, share_hooks, stored_buffer, stored_parameter
 
-__all__ = ["SERIES_DEGREE", "FoldedActivation", "fold_"]
+__all__ = ["SERIES_DEGREE", "FoldedActivation", "fold_", "has_own_forward"]
 
 SERIES_DEGREE = 16  # up to here a Chebyshev series in float32 is within 1e-5 of the largest height, without a division
 ROUNDED_DEGREE = 12  # the same where the position in the interval is rounded: slopes at the ends grow with degree^2;
@@ -119,7 +119,7 @@ def _check(learned: LearnedActivation, name: str) -> None:
             f"model must have been called before it is folded, got {name}, whose channels are not known; call "
             "chebact.materialize(model, example) first"
         )
-    if type(learned).forward is not LearnedActivation.forward or "forward" in vars(learned):
+    if has_own_forward(learned, LearnedActivation):
         raise ValueError(
             f"{name} must have the forward method of chebact to be folded, got that of {type(learned).__name__}; make "
             "it a module that contains a ChebyshevLagrange and calls it, and that one folds"
@@ -130,6 +130,11 @@ def _check(learned: LearnedActivation, name: str) -> None:
             f"{name}.{learned.parameter_name} must be a parameter to be folded, got a tensor that a hook computes; "
             f"first call torch.nn.utils.prune.remove(activation, {learned.parameter_name!r}), or what removes that hook"
         )
+
+
+def has_own_forward(part: nn.Module, kind: type[nn.Module]) -> bool:
+    """Whether a module of that kind computes something else: by its class, or by itself."""
+    return type(part).forward is not kind.forward or "forward" in vars(part)
 
 
 def _has_short_graph(basis: Basis) -> bool:

@@ -73,12 +73,12 @@ class Reader:
         args, kwargs = given
         target: Any = node.target
         name = str(target)
+        if name.startswith("chebact.keep_node"):
+            return read_kept(self, node, self.trace.kept[int(args[1])], args[0])
         if not any(isinstance(each, View) for each in _flat((args, kwargs))):
             if torch.Tag.nondeterministic_seeded in getattr(target, "tags", ()):
                 raise Refusal(", which draws random numbers")
             return target(*args, **kwargs)  # constants alone
-        if name.startswith("chebact.keep_node"):
-            return read_kept(self, node, self.trace.kept[int(args[1])], args[0])
         if name == "aten._assert_tensor_metadata.default":
             return None  # torch checks the type before a cast
         if name not in OPERATIONS:

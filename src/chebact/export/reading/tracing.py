@@ -16,7 +16,7 @@ from torch.nn.parameter import is_lazy
 
 from chebact.activations import Cubic
 from chebact.checks import check_tensor, must_be
-from chebact.export.folding import FoldedActivation
+from chebact.export.folding import FoldedActivation, has_own_forward
 from chebact.learned import LearnedActivation
 
 __all__ = ["KEPT", "NO_START", "Trace", "takes_rows", "trace_network"]
@@ -44,10 +44,11 @@ def trace_network(network: nn.Module, example: Tensor | None) -> Trace:
     _check_parameters(network)
     twin = _copied(network)
     row = _guessed(twin) if example is None else _row(twin, example)
-    kept: list[nn.Module] = [part for part in twin.modules() if isinstance(part, KEPT)]
-    for index, part in enumerate(kept):
+    kept: dict[str, nn.Module] = {name: part for name, part in twin.named_modules() if isinstance(part, KEPT)}
+    for index, (name, part) in enumerate(kept.items()):
+        _check_forward(part, name)
         vars(part)["forward"] = partial(_keep_node(), index=index)
-    return _exported(twin, row, kept)
+    return _exported(twin, row, list(kept.values()))
 
 
 def _check_parameters(network: nn.Module) -> None:
@@ -61,6 +62,15 @@ def _check_parameters(network: nn.Module) -> None:
             raise ValueError(
                 f"network must be one network, got {part.replicas} replicas in {name or 'it'}; copy one replica out"
             )
+
+
+def _check_forward(part: nn.Module, name: str) -> None:
+    """What computes something else would come out as its curve alone."""
+    kind = next(kind for kind in KEPT if isinstance(part, kind))
+    if has_own_forward(part, kind):
+        what = "must have the forward method of chebact to be written"
+        do = "make it a module that contains an activation of chebact and calls it"
+        raise ValueError(f"{name} {what}, got that of {type(part).__name__}; {do}")
 
 
 def _copied(network: nn.Module) -> nn.Module:
