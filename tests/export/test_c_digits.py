@@ -90,5 +90,3 @@ def test_what_torch_gives_for_large_and_infinite_inputs_is_not_nan(real, tmp_pat
     numpy.testing.assert_array_equal(got[:, :2], [[2.0, 0.0]] * 6)
     numpy.testing.assert_array_equal(numpy.sign(got[:4, 2:]), numpy.sign(wanted[:4, 2:]))
     assert numpy.isinf(got[2:4, 3]).all()
-    (missing,) = run_c(compile_c(tmp_path / "network.c"), torch.full((1, 4), torch.nan), 4, real)
-    assert numpy.isnan(missing).all()

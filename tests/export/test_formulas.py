@@ -140,7 +140,7 @@ def test_the_c_compiler_of_the_system_computes_what_the_network_does(name, real,
                 lambda path, name=name: chebact.to_c(nn.Linear(1, 1), path / "a.c", name=name),
                 f"name must be one that C and the file do not use, got '{name}'",
             )
-            for name in ("linear", "NAN", "isnan", "M_PI", "FP_NAN", "free", "printf", "float_t", "tanhf", "__x")
+            for name in ("linear", "NAN", "isnan", "M_PI", "FP_NAN", "free", "float_t", "tanhf", "__x", "conjf", "strspn")
         ),
         (lambda path: chebact.to_c(nn.Linear(1, 1), None), r"path must be a path, got None"),
     ],
@@ -223,6 +223,16 @@ def test_no_point_of_the_range_is_further_off_than_the_table_says(bits, choices)
     difference = numpy.abs(table(x) - wanted).max()
     assert difference <= table.error * (1 + 1e-9)
     assert difference >= 0.9 * table.error
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("degree", [40, 3])
+def test_numbers_too_large_for_float64_are_no_table(degree):
+    """The entries were arbitrary and the error nan."""
+    activation = ChebyshevLagrange(1, degree=degree, tails="none", dtype=torch.float64)
+    activation.heights.data.copy_(drawn(1, degree + 1) * (1 if degree == 40 else 1e307))
+    with pytest.raises(ValueError, match=r"range must be one where .* got \(-1000000000.0, 1000000000.0\).*; pass the"):
+        activation.to_table(range=(-1e9, 1e9))
 
 
 class Writer:
