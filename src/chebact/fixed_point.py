@@ -51,8 +51,6 @@ def make_table(pieces: Pieces, bits: Any, span: Any) -> LookupTable:
     [-7, -6, -5, -4, -3, -2, -1, 0, 0, 1, 2, 3, 4, 5, 6, 7]
     """
     bits, (left, right) = check_integer("bits", bits, least=2, most=MOST_BITS), check_interval(span, "range")
-    if not numpy.isfinite(pieces.coefficients).all():
-        raise ValueError("heights must be finite for a table, got inf or nan; train the activation again")
     with numpy.errstate(over="ignore", invalid="ignore"):
         low, high = _extremes(pieces, numpy.linspace(left, right, 2**bits + 1))
         middle, most = (low + high) / 2, 2 ** (bits - 1) - 1

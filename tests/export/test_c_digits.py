@@ -17,7 +17,9 @@ TYPES = {"float": torch.float32, "double": torch.float64}
 def side_by_side(layers):
     """Layer k on column k alone: one file tests all of them."""
     parts = nn.ModuleList(layers)
-    return Forward(lambda own, x: torch.cat([part(x[:, k : k + 1]) for k, part in enumerate(own.parts)], 1), parts=parts)
+    return Forward(
+        lambda own, x: torch.cat([part(x[:, k : k + 1]) for k, part in enumerate(own.parts)], 1), parts=parts
+    )
 
 
 def c_and_torch(network, x, real, folder):

@@ -56,8 +56,18 @@ def to_c(
     if not isinstance(path, (str, os.PathLike)):
         raise TypeError(must_be("path", "a path", path, "pass the name of a file, such as 'network.c'"))
     text = write_c(read_program(network, example), name, real, work)
+    return _written(text, path)
+
+
+def _written(text: str, path: str | os.PathLike[str]) -> Path:
+    """The file with that text."""
     target = Path(path)
-    if target.is_dir() or not target.parent.is_dir():
-        raise ValueError(f"path must be a file in a folder that exists, got {str(path)!r}")
-    target.write_text(text, encoding="ascii")
+    try:
+        if target.is_dir() or not target.parent.is_dir():
+            do = "pass the name of a file, or make its folder first"
+            raise ValueError(must_be("path", "a file in a folder that exists", str(path), do))
+        target.write_text(text, encoding="ascii")
+    except OSError as error:
+        got = f"{str(path)!r}, which raised {type(error).__name__}: {error.strerror}"
+        raise ValueError(f"path must be a file that can be written, got {got}; pass another one") from error
     return target

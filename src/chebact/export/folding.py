@@ -12,6 +12,7 @@ from torch.nn.utils import parametrize
 
 from chebact.basis import LEFT_SLOPE, RIGHT_SLOPE, Basis
 from chebact.channels import find_axis
+from chebact.checks import check_module
 from chebact.export.position import Position, coefficients_of, position_of
 from chebact.functional import apply_basis
 from chebact.kernels.reference import broadcast
@@ -195,8 +196,7 @@ def fold_(model: nn.Module) -> nn.Module:
     >>> fold_(nn.Sequential(nn.Linear(2, 4), ChebyshevLagrange(4)))[1]
     FoldedActivation(4, degree=3, tails='extrapolate')
     """
-    if not isinstance(model, nn.Module):
-        raise TypeError(f"model must be a torch.nn.Module, got {type(model).__name__}")
+    check_module("model", model)
     if isinstance(model, LearnedActivation):
         return FoldedActivation(model).train(model.training)
     places = dict(model.named_modules(remove_duplicate=False))

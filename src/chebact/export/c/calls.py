@@ -79,7 +79,9 @@ def curve(call: Call) -> str:
     curve, tables = call.step.curve, call.tables
     assert curve is not None
     basis = curve.basis
-    rows = coefficients_of(basis) + ([basis.pieces[row] for row in (LEFT_SLOPE, RIGHT_SLOPE)] if basis.has_tails else [])
+    rows = coefficients_of(basis) + (
+        [basis.pieces[row] for row in (LEFT_SLOPE, RIGHT_SLOPE)] if basis.has_tails else []
+    )
     flat = (curve.heights @ numpy.stack(rows, axis=1)).ravel()
     tables = tables if basis.by_powers else tables.wide
     position = position_of(basis, torch.float64 if tables.real == "double" else torch.float32)

@@ -34,7 +34,9 @@ static void {name}(const real *table, int degree, {ends}
 """
 LINES = """const real slope = d < left ? c[degree + 1] : c[degree + 2];
             """
-ROOM = "one - one == 0 ? one : 0"  # 0 after an overflow, which would be inf - inf; the sign is that of the largest power
+ROOM = (
+    "one - one == 0 ? one : 0"  # 0 after an overflow, which would be inf - inf; the sign is that of the largest power
+)
 
 
 def _curve(name: str, kind: str, sum_: str, tails: bool) -> str:

@@ -26,21 +26,21 @@ MACROS = (
 )
 """What math.h and compilers define besides; names that begin with FP_ and M_ too."""
 COMPLEX = (
-    "cabs cacos cacosh carg casin casinh catan catanh ccos ccosh cexp cimag clog conj cpow cproj creal csin csinh csqrt "
-    "ctan ctanh"
+    "cabs cacos cacosh carg casin casinh catan catanh ccos ccosh cexp cimag clog conj cpow cproj creal csin csinh "
+    "csqrt ctan ctanh"
 )
 """What complex.h declares, each also with f and l at its end."""
 LIBRARY = (
     "abort abs atexit atof atoi atol atoll bsearch calloc div exit _Exit free getenv imaxabs imaxdiv labs ldiv llabs "
-    "lldiv malloc mblen mbstowcs mbtowc qsort rand realloc srand strtod strtof strtoimax strtol strtold strtoll strtoul "
-    "strtoull strtoumax system wcstoimax wcstombs wcstoumax wctomb "
-    "isalnum isalpha isblank iscntrl isdigit isgraph islower isprint ispunct isspace isupper isxdigit tolower toupper "
-    "memchr memcmp memcpy memmove memset strcat strchr strcmp strcoll strcpy strcspn strerror strlen strncat strncmp "
-    "strncpy strpbrk strrchr strspn strstr strtok strxfrm "
-    "clearerr fclose feof ferror fflush fgetc fgetpos fgets fopen fprintf fputc fputs fread freopen fscanf fseek fsetpos "
-    "ftell fwrite getc getchar gets perror printf putc putchar puts remove rename rewind scanf setbuf setvbuf snprintf "
-    "sprintf sscanf stderr stdin stdout tmpfile tmpnam ungetc vfprintf vfscanf vprintf vscanf vsnprintf vsprintf vsscanf "
-    "asctime clock ctime difftime gmtime localtime mktime raise read setlocale localeconv signal strftime time write"
+    "lldiv malloc mblen mbstowcs mbtowc qsort rand realloc srand strtod strtof strtoimax strtol strtold strtoll "
+    "strtoul strtoull strtoumax system wcstoimax wcstombs wcstoumax wctomb isalnum isalpha isblank iscntrl isdigit "
+    "isgraph islower isprint ispunct isspace isupper isxdigit tolower toupper memchr memcmp memcpy memmove memset "
+    "strcat strchr strcmp strcoll strcpy strcspn strerror strlen strncat strncmp strncpy strpbrk strrchr strspn "
+    "strstr strtok strxfrm clearerr fclose feof ferror fflush fgetc fgetpos fgets fopen fprintf fputc fputs fread "
+    "freopen fscanf fseek fsetpos ftell fwrite getc getchar gets perror printf putc putchar puts remove rename rewind "
+    "scanf setbuf setvbuf snprintf sprintf sscanf stderr stdin stdout tmpfile tmpnam ungetc vfprintf vfscanf vprintf "
+    "vscanf vsnprintf vsprintf vsscanf asctime clock ctime difftime gmtime localtime mktime raise read setlocale "
+    "localeconv signal strftime time write"
 )
 """Functions of the C library, which a function of that name would take the place of."""
 

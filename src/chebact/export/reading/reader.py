@@ -23,6 +23,8 @@ KNOWN = (
     "linear layers, convolutions, pooling, norms in evaluation, activations, sums, factors, concatenation and reshaping"
 )
 
+WRITES = {"copy", "select_scatter", "slice_scatter", "index_put"}
+"""What torch.export makes of h[:, 0] = y."""
 OTHERS = "export other networks with torch.onnx.export"
 
 
@@ -143,6 +145,7 @@ def _describe(node: fx.Node) -> str:
     """The operation, and the layer that it is in."""
     target: Any = node.target
     word = str(getattr(target, "_opname", target))
+    word = "a write into a slice" if word in WRITES else word
     *_, (path, kind) = (node.meta.get("nn_module_stack") or {"": ("", "")}).values()
     kind = kind if isinstance(kind, str) else kind.__name__
     layer = f"{path} ({kind.rpartition('.')[2]})"

@@ -42,6 +42,7 @@ class Trace:
 def trace_network(network: nn.Module, example: Tensor | None) -> Trace:
     """The graph of a copy of the network in evaluation; `example` is one input with its batch axis."""
     _check_parameters(network)
+    _check_modules(network)
     twin = _copied(network)
     row = _guessed(twin) if example is None else _row(twin, example)
     kept: dict[str, nn.Module] = {name: part for name, part in twin.named_modules() if isinstance(part, KEPT)}
@@ -52,12 +53,21 @@ def trace_network(network: nn.Module, example: Tensor | None) -> Trace:
 
 
 def _check_parameters(network: nn.Module) -> None:
-    for tensor in (*network.parameters(), *network.buffers()):
+    for name, tensor in (*network.named_parameters(), *network.named_buffers()):
         if is_lazy(tensor):
             raise ValueError(
                 "network must have been called once, got a lazy layer without weights; call it on an example"
             )
+        if tensor.is_meta:
+            got = f"{name} on the meta device; call network.to_empty(device='cpu') and load a state"
+            raise ValueError(f"network must have numbers, got {got}")
+
+
+def _check_modules(network: nn.Module) -> None:
     for name, part in network.named_modules():
+        if isinstance(part, torch.jit.ScriptModule):
+            got = f"TorchScript in {name or 'it'}; pass the module that it was made from"
+            raise ValueError(f"network must be a module of Python, got {got}")
         if getattr(part, "replicas", None) is not None:
             raise ValueError(
                 f"network must be one network, got {part.replicas} replicas in {name or 'it'}; copy one replica out"
