@@ -37,7 +37,7 @@ def to_c(
         example: an input with its batch axis, which tells the shape; the numbers do not matter. A network that begins
             with a linear layer needs none. `in` has one row of it in C order, so (C, H, W) for images.
         name: of the function.
-        real: the type of all numbers.
+        real: the type of the numbers; sums that lose digits in float are taken in double nevertheless.
         work: "stack" puts intermediate results on the stack, at most 256 KiB; "argument" adds an argument `real *work`
             for them. The head of the file says how many numbers it has.
 
