@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from fractions import Fraction
+from typing import Any, NamedTuple
 
 import numpy
 import torch
@@ -13,13 +14,13 @@ from torch.nn.utils import parametrize
 from chebact.basis import LEFT_SLOPE, RIGHT_SLOPE, Basis
 from chebact.channels import find_axis
 from chebact.checks import check_module
-from chebact.export.position import Position, coefficients_of, position_of
 from chebact.functional import apply_basis
 from chebact.kernels.reference import broadcast
+from chebact.kernels.scaling import numpy_type
 from chebact.learned import FOLDED_NAME, LearnedActivation, add_once
 from chebact.torch_modes import MadeAgain, share_hooks, stored_buffer, stored_parameter
 
-__all__ = ["SERIES_DEGREE", "FoldedActivation", "fold_", "has_own_forward"]
+__all__ = ["SERIES_DEGREE", "FoldedActivation", "coefficients_of", "fold_", "has_own_forward", "position_of"]
 
 SERIES_DEGREE = 16  # up to here a Chebyshev series in float32 is within 1e-5 of the largest height, without a division
 ROUNDED_DEGREE = 12  # the same where the position in the interval is rounded: slopes at the ends grow with degree^2;
@@ -62,8 +63,7 @@ class FoldedActivation(MadeAgain):
     def make_again(self) -> None:
         """The numbers of the heights, float64 for float64 and float32 for all else: they are not rounded or widened."""
         heights, self.is_short = self.heights, _has_short_graph(self.basis)
-        kinds = (torch.float32, torch.float64)
-        self.positions: dict[torch.dtype, Position] = {dtype: position_of(self.basis, dtype) for dtype in kinds}
+        self.positions = {dtype: position_of(self.basis, dtype) for dtype in (torch.float32, torch.float64)}
         kept = torch.float64 if heights.dtype == torch.float64 else torch.float32
         for name, number in zip(_names(self.basis), _numbers(self.basis, heights), strict=True):
             self.register_buffer(name, number.to(kept))
@@ -169,6 +169,47 @@ def _numbers(basis: Basis, heights: Tensor) -> list[Tensor]:
         return [heights.new_empty(heights.shape[:-1], dtype=torch.float64) for _ in rows]
     wide = heights.double().cpu()
     return [(wide @ torch.from_numpy(row)).to(heights.device) for row in rows]
+
+
+class Position(NamedTuple):
+    """Where x is in the interval: u = ((x - high) - low) scale, with the ends at `left` and `right`, of about -1 and 1.
+
+    The middle has two parts, so that an interval far from 0 keeps its digits. `scale` is a power of two for powers.
+    """
+
+    high: float
+    low: float
+    scale: float
+    left: float
+    right: float
+    bound: float | None
+
+    def find(self, x: Tensor) -> Tensor:
+        """The position of x, in as few operations as these numbers need."""
+        for part in (self.high, self.low):
+            x = x + (-part) if part else x
+        x = x * self.scale if self.scale != 1.0 else x
+        return x if self.bound is None else x.clamp(-self.bound, self.bound)
+
+
+def position_of(basis: Basis, dtype: torch.dtype) -> Position:
+    """The position for tensors of that type; rounded to infinity a flat line would give NaN, so that has a bound."""
+    (a, b), kind = basis.interval, numpy_type(dtype)
+    if basis.by_powers:
+        centre, scale = basis.middle_and_scale
+        middle, ends = Fraction(centre), ((a - centre) * scale, (b - centre) * scale)
+    else:
+        middle, scale, ends = (Fraction(a) + Fraction(b)) / 2, 2 / (b - a), (-1.0, 1.0)
+    with numpy.errstate(over="ignore"):
+        high = float(kind(float(middle)))
+    low = float(kind(float(middle - Fraction(high)))) if math.isfinite(high) else 0.0
+    bound = float(numpy.finfo(kind).max) if scale > 1.0 and basis.has_tails else None
+    return Position(high, low, scale, *ends, bound)
+
+
+def coefficients_of(basis: Basis) -> list[Any]:
+    """The rows that map heights to coefficients in that position: of its powers from the constant up, or of T_k."""
+    return list(basis.power_pieces[: basis.degree + 1] if basis.by_powers else basis.series)
 
 
 def _polynomial(u: Tensor, numbers: list[Tensor], basis: Basis) -> Tensor:

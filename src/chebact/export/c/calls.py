@@ -12,7 +12,7 @@ import torch
 from chebact.basis import LEFT_SLOPE, RIGHT_SLOPE
 from chebact.export.c.tables import Tables
 from chebact.export.elements import ELEMENTS, PAIRS
-from chebact.export.position import coefficients_of, position_of
+from chebact.export.folding import coefficients_of, position_of
 from chebact.export.program import Move, Step
 
 __all__ = ["CALLS", "POINTWISE", "Call", "line_of"]
