@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy
 
-from chebact.checks import Interval, check_integer, check_interval
+from chebact.checks import Interval, check_integer, check_interval, must_be
 from chebact.pieces import Pieces, evaluate_pieces
 
 __all__ = ["LookupTable", "make_table"]
@@ -51,21 +51,28 @@ def make_table(pieces: Pieces, bits: Any, span: Any) -> LookupTable:
     [-7, -6, -5, -4, -3, -2, -1, 0, 0, 1, 2, 3, 4, 5, 6, 7]
     """
     bits, (left, right) = check_integer("bits", bits, least=2, most=MOST_BITS), check_interval(span, "range")
-    if not numpy.isfinite(pieces.coefficients).all():
-        raise ValueError("heights must be finite for a table, got inf or nan; train the activation again")
-    edges = numpy.linspace(left, right, 2**bits + 1)
-    at_edges = evaluate_pieces(pieces, edges)
-    low, high = numpy.minimum(at_edges[:-1], at_edges[1:]), numpy.maximum(at_edges[:-1], at_edges[1:])
-    turns = _turning_points(pieces, left, right)
-    place = numpy.clip(numpy.searchsorted(edges, turns, side="right") - 1, 0, 2**bits - 1)
-    values = evaluate_pieces(pieces, turns)
-    numpy.minimum.at(low, place, values)
-    numpy.maximum.at(high, place, values)
-    middle, most = (low + high) / 2, 2 ** (bits - 1) - 1
+    with numpy.errstate(over="ignore", invalid="ignore"):
+        low, high = _extremes(pieces, numpy.linspace(left, right, 2**bits + 1))
+        middle, most = (low + high) / 2, 2 ** (bits - 1) - 1
+    if not (numpy.isfinite(low) & numpy.isfinite(high) & numpy.isfinite(middle)).all():
+        what = "one where the activation stays below 1e308"
+        raise ValueError(must_be("range", what, (left, right), "pass the range that inputs reach"))
     scale = float(numpy.abs(middle).max()) / most or 1.0
     entries = numpy.rint(middle / scale).astype(numpy.int32)
     error = float(numpy.maximum(high - scale * entries, scale * entries - low).max())
     return LookupTable(bits, (left, right), entries, scale, error)
+
+
+def _extremes(pieces: Pieces, edges: Any) -> tuple[Any, Any]:
+    """The smallest and the largest value between neighbouring edges."""
+    at_edges = evaluate_pieces(pieces, edges)
+    low, high = numpy.minimum(at_edges[:-1], at_edges[1:]), numpy.maximum(at_edges[:-1], at_edges[1:])
+    turns = _turning_points(pieces, edges[0], edges[-1])
+    values = evaluate_pieces(pieces, turns)
+    place = numpy.clip(numpy.searchsorted(edges, turns, side="right") - 1, 0, len(low) - 1)
+    numpy.minimum.at(low, place, values)
+    numpy.maximum.at(high, place, values)
+    return low, high
 
 
 def _turning_points(pieces: Pieces, left: float, right: float) -> Any:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy
 
 from chebact.basis import Basis
+from chebact.checks import must_be
 
 __all__ = ["Pieces", "evaluate_pieces", "pieces_of"]
 
@@ -33,13 +34,23 @@ def pieces_of(heights: Any, basis: Basis) -> Pieces:
     (1.0, -2.0, 1.0, 2.0)
     """
     heights = numpy.asarray(heights, dtype=numpy.float64)
-    (a, b), series = basis.interval, basis.series @ heights
+    (a, b), series = basis.interval, _finite(basis.series, heights)
     if basis.by_powers:
         series = numpy.polynomial.chebyshev.cheb2poly(series)
         series = numpy.append(series, numpy.zeros(basis.degree + 1 - len(series)))
     lines = [float(each) for each in basis.pieces[-4:] @ heights] if basis.has_tails else None
     middle, half = (a + b) / 2, (b - a) / 2
     return Pieces(basis.by_powers, tuple(map(float, series)), middle, half, (a, b), tuple(lines) if lines else None)  # type: ignore[arg-type]
+
+
+def _finite(rows: Any, heights: Any) -> Any:
+    """The product; a ValueError if the heights are not finite, or too large."""
+    with numpy.errstate(over="ignore", invalid="ignore"):
+        numbers = rows @ heights
+    if not numpy.isfinite(numbers).all():
+        largest = float(heights[numpy.argmax(numpy.abs(heights))])  # or nan
+        raise ValueError(must_be("heights", "finite and below 1e307", largest, "train the activation again"))
+    return numbers
 
 
 def evaluate_pieces(pieces: Pieces, x: Any) -> Any:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
+from chebact.checks import must_be
 from chebact.pieces import Pieces
 
 if TYPE_CHECKING:
@@ -47,6 +48,8 @@ def expression_of(pieces: Pieces, x: Expr, *, by_cases: bool = True) -> Expr:
     0.25*(x - 6.0)**2
     """
     sympy = import_sympy()
+    if x == sympy.Symbol(""):
+        raise ValueError(must_be("symbol", "the name of one", "", "pass a name such as 'x'"))
     with undistributed():
         if pieces.lines is None:
             return _inside(pieces, x)

@@ -3,9 +3,11 @@
 import numpy
 import pytest
 import torch
+from support.convolutional_networks import Forward
 from support.other_models import filled
 from support.truth import end_slope_weights, exact_derivative, exact_polynomial
 from torch import nn
+from torch.nn import functional as F
 
 import chebact
 from chebact import ChebyshevLagrange
@@ -114,3 +116,29 @@ def test_the_slopes_of_a_network_by_the_names_of_its_inputs_are_autograd_s():
     for index in (0, 1):
         slope = sympy.lambdify(["x0", "x1"], output.diff(f"x{index}"), "numpy")(*x.detach().numpy().T)
         numpy.testing.assert_allclose(slope, slopes[:, index].numpy(), rtol=0, atol=1e-12)
+
+
+ODD_OR_EVEN = (torch.tanh, torch.abs, F.softsign, F.tanhshrink, torch.sin, torch.cos, F.gelu)
+
+
+@pytest.mark.parametrize("bias", [True, False])
+def test_odd_and_even_functions_of_sums_with_any_signs_are_torch_s(bias):
+    """Half of all sums ended in a RecursionError: SymPy took their sign out without an end. Each row is a sum."""
+    torch.manual_seed(0)
+    network = Forward(
+        lambda own, x: torch.cat([function(own.line(x)) for function in ODD_OR_EVEN], 1), line=nn.Linear(2, 20, bias)
+    ).double()
+    outputs, x = chebact.to_sympy(network), torch.tensor([0.3, -1.7], dtype=torch.float64)
+    got = sympy.lambdify(["x0", "x1"], outputs, "math")(*x.tolist())
+    numpy.testing.assert_allclose(got, network(x.unsqueeze(0))[0].detach().numpy(), rtol=0, atol=1e-14)
+    derivative = sympy.lambdify(["x0", "x1"], outputs[0].diff("x0"), "math")(*x.tolist())  # SymPy evaluates again
+    slope = (1 - got[0] ** 2) * network.line.weight[0, 0].item()
+    assert abs(derivative - slope) < 1e-12
+
+
+def test_two_layers_of_an_odd_function_are_torch_s():
+    torch.manual_seed(0)
+    network = nn.Sequential(nn.Linear(2, 4), nn.Tanh(), nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 1)).double()
+    (output,), x = chebact.to_sympy(network), torch.tensor([[0.3, -1.7]], dtype=torch.float64)
+    got = sympy.lambdify(["x0", "x1"], output, "math")(*x[0].tolist())
+    assert abs(got - network(x).item()) < 1e-14

@@ -165,7 +165,7 @@ def test_the_hooks_of_torch_stay_in_eager_mode_and_in_the_graph_and_their_handle
     [
         (lambda: chebact.fold_(nn.Linear(2, 2)), "model must have a learned activation, got none"),
         (lambda: chebact.fold_(nn.Sequential(ChebyshevLagrange())), "call chebact.materialize"),
-        (lambda: chebact.fold_(3), "model must be a torch.nn.Module, got int"),
+        (lambda: chebact.fold_(3), r"model must be a torch.nn.Module, got 3 \(int\)"),
     ],
     ids=["none", "lazy", "no module"],
 )

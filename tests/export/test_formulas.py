@@ -4,6 +4,7 @@ import ctypes
 import shutil
 import subprocess
 import sys
+import warnings
 
 import numpy
 import pytest
@@ -122,7 +123,7 @@ def test_the_c_compiler_of_the_system_computes_what_the_network_does(name, real,
         (lambda path: chebact.to_c(nn.Sequential(nn.Tanh()), path / "a.c"), "network must begin with a linear layer"),
         (
             lambda path: chebact.to_c(nn.Linear(1, 1), path / "no" / "a.c"),
-            "path must be a file in a folder that exists",
+            "path must be a file in a folder that exists, got '.*; pass the name of a file, or make its folder first",
         ),
         (lambda path: chebact.to_c(nn.Linear(1, 1), path / "a.c", name="2 x"), "name must be an identifier of C"),
         (
@@ -133,14 +134,35 @@ def test_the_c_compiler_of_the_system_computes_what_the_network_does(name, real,
         (lambda path: ChebyshevLagrange().to_sympy(), "channels must be known, got None.*before to_sympy"),
         (lambda path: ChebyshevLagrange(2).to_table(bits=40), "bits must be between 2 and 20, got 40"),
         (lambda path: ChebyshevLagrange(2).to_table(range=(1, 0)), r"range must be \(a, b\) with a < b"),
-        (lambda path: broken().to_table(), "heights must be finite"),
+        (lambda path: broken().to_table(), r"heights must be finite and below 1e307, got nan \(float\); train"),
+        (lambda path: broken().to_sympy(), "heights must be finite"),
+        (
+            lambda path: ChebyshevLagrange(1).to_sympy(symbol=""),
+            r"symbol must be the name of one, got '' \(str\); pass",
+        ),
+        (
+            lambda path: chebact.to_c(nn.Linear(1, 1), path / ("a" * 300)),
+            "path must be a file that can be written, .*, which raised OSError: File name too long; pass another one",
+        ),
         (lambda path: ChebyshevLagrange(1).to_sympy(symbol=3), r"symbol must be the name of one, got 3 \(int\)"),
         *(
             (
                 lambda path, name=name: chebact.to_c(nn.Linear(1, 1), path / "a.c", name=name),
                 f"name must be one that C and the file do not use, got '{name}'",
             )
-            for name in ("linear", "NAN", "isnan", "M_PI", "FP_NAN", "free", "printf", "float_t", "tanhf", "__x")
+            for name in (
+                "linear",
+                "NAN",
+                "isnan",
+                "M_PI",
+                "FP_NAN",
+                "free",
+                "float_t",
+                "tanhf",
+                "__x",
+                "conjf",
+                "strspn",
+            )
         ),
         (lambda path: chebact.to_c(nn.Linear(1, 1), None), r"path must be a path, got None"),
     ],
@@ -169,15 +191,31 @@ class Twice(nn.Module):
         return self.shape(x) + x
 
 
+def assigned(y, x):
+    y[:, 0] = x[:, 1]
+    return y
+
+
 class Two(nn.Module):
     def forward(self, x, y):
         return x + y
+
+
+def scripted():
+    with warnings.catch_warnings(action="ignore"):  # that it is deprecated
+        return torch.jit.trace(nn.Linear(2, 2), torch.zeros(1, 2))
 
 
 ODD = {
     "x / 0": (Own(lambda y, x: y / 0), "got div by 0"),
     "unknown": (Own(lambda y, x: y.cumsum(1)), "network must be made of linear layers, .*, got cumsum; export other"),
     "random": (Own(lambda y, x: F.dropout(y)), "got (bernoulli|native_dropout|rand|dropout|empty_like)"),
+    "slice": (Own(assigned), "got a write into a slice; export other"),
+    "meta": (nn.Sequential(nn.Linear(2, 2, device="meta")), "must have numbers, got 0.weight on the meta device; call"),
+    "script": (
+        scripted(),
+        "network must be a module of Python, got TorchScript in it; pass the module that it was made",
+    ),
     "noise": (Own(lambda y, x: y + torch.rand(2)), "got rand, which draws random numbers"),
     "branch": (Own(lambda y, x: y if y.sum() > 0 else x), "torch.export can trace, got Own, which raised"),
     "in place": (
@@ -225,6 +263,16 @@ def test_no_point_of_the_range_is_further_off_than_the_table_says(bits, choices)
     assert difference >= 0.9 * table.error
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("degree", [40, 3])
+def test_numbers_too_large_for_float64_are_no_table(degree):
+    """The entries were arbitrary and the error nan."""
+    activation = ChebyshevLagrange(1, degree=degree, tails="none", dtype=torch.float64)
+    activation.heights.data.copy_(drawn(1, degree + 1).double() * (1 if degree == 40 else 1e300))
+    with pytest.raises(ValueError, match=r"range must be one where .* got \(-1000000000.0, 1000000000.0\).*; pass the"):
+        activation.to_table(range=(-1e9, 1e9))
+
+
 class Writer:
     def __init__(self):
         self.figures, self.histograms = {}, {}
@@ -245,8 +293,10 @@ def test_a_writer_gets_a_figure_and_two_histograms_per_activation():
     assert len(writer.figures["activations/1", 7].axes[0].lines) >= 4
     assert writer.histograms["activations/1/inputs", 7].shape == (50, 6)
     assert torch.equal(writer.histograms["activations/3/heights", 7], model[3].heights)
-    with pytest.raises(TypeError, match=r"writer must have add_figure\(tag, figure, step\), got int"):
+    with pytest.raises(TypeError, match=r"writer must be an object with add_figure\(.*\), got 3 \(int\); pass a"):
         chebact.log_activations(model, 3, 0)
+    with pytest.raises(TypeError, match=r"model must be a torch.nn.Module, got 'x' \(str\)"):
+        chebact.log_activations("x", writer, 0)
     with pytest.raises(TypeError, match=r"step must be an integer, got '1' \(str\)"):
         chebact.log_activations(model, writer, "1")
     with pytest.raises(ValueError, match=r"data must be an input of the model.*shape \(2, 5\)"):

@@ -37,7 +37,7 @@ def to_c(
         example: an input with its batch axis, which tells the shape; the numbers do not matter. A network that begins
             with a linear layer needs none. `in` has one row of it in C order, so (C, H, W) for images.
         name: of the function.
-        real: the type of all numbers.
+        real: the type of the numbers; sums that lose digits in float are taken in double nevertheless.
         work: "stack" puts intermediate results on the stack, at most 256 KiB; "argument" adds an argument `real *work`
             for them. The head of the file says how many numbers it has.
 
@@ -56,8 +56,18 @@ def to_c(
     if not isinstance(path, (str, os.PathLike)):
         raise TypeError(must_be("path", "a path", path, "pass the name of a file, such as 'network.c'"))
     text = write_c(read_program(network, example), name, real, work)
+    return _written(text, path)
+
+
+def _written(text: str, path: str | os.PathLike[str]) -> Path:
+    """The file with that text."""
     target = Path(path)
-    if target.is_dir() or not target.parent.is_dir():
-        raise ValueError(f"path must be a file in a folder that exists, got {str(path)!r}")
-    target.write_text(text, encoding="ascii")
+    try:
+        if target.is_dir() or not target.parent.is_dir():
+            do = "pass the name of a file, or make its folder first"
+            raise ValueError(must_be("path", "a file in a folder that exists", str(path), do))
+        target.write_text(text, encoding="ascii")
+    except OSError as error:
+        got = f"{str(path)!r}, which raised {type(error).__name__}: {error.strerror}"
+        raise ValueError(f"path must be a file that can be written, got {got}; pass another one") from error
     return target

@@ -13,13 +13,14 @@ from torch.nn.utils import parametrize
 
 from chebact.basis import LEFT_SLOPE, RIGHT_SLOPE, Basis
 from chebact.channels import find_axis
+from chebact.checks import check_module
 from chebact.functional import apply_basis
 from chebact.kernels.reference import broadcast
 from chebact.kernels.scaling import numpy_type
 from chebact.learned import FOLDED_NAME, LearnedActivation, add_once
 from chebact.torch_modes import MadeAgain, share_hooks, stored_buffer, stored_parameter
 
-__all__ = ["SERIES_DEGREE", "FoldedActivation", "fold_"]
+__all__ = ["SERIES_DEGREE", "FoldedActivation", "coefficients_of", "fold_", "has_own_forward", "position_of"]
 
 SERIES_DEGREE = 16  # up to here a Chebyshev series in float32 is within 1e-5 of the largest height, without a division
 ROUNDED_DEGREE = 12  # the same where the position in the interval is rounded: slopes at the ends grow with degree^2;
@@ -119,7 +120,7 @@ def _check(learned: LearnedActivation, name: str) -> None:
             f"model must have been called before it is folded, got {name}, whose channels are not known; call "
             "chebact.materialize(model, example) first"
         )
-    if type(learned).forward is not LearnedActivation.forward or "forward" in vars(learned):
+    if has_own_forward(learned, LearnedActivation):
         raise ValueError(
             f"{name} must have the forward method of chebact to be folded, got that of {type(learned).__name__}; make "
             "it a module that contains a ChebyshevLagrange and calls it, and that one folds"
@@ -130,6 +131,11 @@ def _check(learned: LearnedActivation, name: str) -> None:
             f"{name}.{learned.parameter_name} must be a parameter to be folded, got a tensor that a hook computes; "
             f"first call torch.nn.utils.prune.remove(activation, {learned.parameter_name!r}), or what removes that hook"
         )
+
+
+def has_own_forward(part: nn.Module, kind: type[nn.Module]) -> bool:
+    """Whether a module of that kind computes something else: by its class, or by itself."""
+    return type(part).forward is not kind.forward or "forward" in vars(part)
 
 
 def _has_short_graph(basis: Basis) -> bool:
@@ -152,7 +158,7 @@ def _numbers(basis: Basis, heights: Tensor) -> list[Tensor]:
     """The numbers of those names, float64: (row,) each, or (replica, row); slopes are per unit of the position."""
     if not _has_short_graph(basis):
         return []
-    rows = list(basis.power_pieces[: basis.degree + 1] if basis.by_powers else basis.series)
+    rows = coefficients_of(basis)
     if basis.has_tails:
         position = position_of(basis, torch.float64)
         left, right = (basis.pieces[row] / position.scale for row in (LEFT_SLOPE, RIGHT_SLOPE))
@@ -201,6 +207,11 @@ def position_of(basis: Basis, dtype: torch.dtype) -> Position:
     return Position(high, low, scale, *ends, bound)
 
 
+def coefficients_of(basis: Basis) -> list[Any]:
+    """The rows that map heights to coefficients in that position: of its powers from the constant up, or of T_k."""
+    return list(basis.power_pieces[: basis.degree + 1] if basis.by_powers else basis.series)
+
+
 def _polynomial(u: Tensor, numbers: list[Tensor], basis: Basis) -> Tensor:
     """Horner's rule in powers, Clenshaw's on a series."""
     degree = basis.degree
@@ -226,8 +237,7 @@ def fold_(model: nn.Module) -> nn.Module:
     >>> fold_(nn.Sequential(nn.Linear(2, 4), ChebyshevLagrange(4)))[1]
     FoldedActivation(4, degree=3, tails='extrapolate')
     """
-    if not isinstance(model, nn.Module):
-        raise TypeError(f"model must be a torch.nn.Module, got {type(model).__name__}")
+    check_module("model", model)
     if isinstance(model, LearnedActivation):
         return FoldedActivation(model).train(model.training)
     places = dict(model.named_modules(remove_duplicate=False))

@@ -6,7 +6,7 @@ from typing import Any
 
 from torch import nn
 
-from chebact.checks import check_integer, describe
+from chebact.checks import check_integer, check_module, describe, must_be
 from chebact.learned import LearnedActivation
 from chebact.plotting import plot_activation
 from chebact.recording import InputSample, record_inputs, run_once
@@ -35,9 +35,9 @@ def log_activations(model: nn.Module, writer: Any, step: int, data: Any = None, 
     1
     """
     if not callable(getattr(writer, "add_figure", None)):
-        raise TypeError(f"writer must have add_figure(tag, figure, step), got {type(writer).__name__}")
-    if not isinstance(model, nn.Module):
-        raise TypeError(f"model must be a torch.nn.Module, got {type(model).__name__}")
+        what = "an object with add_figure(tag, figure, step)"
+        raise TypeError(must_be("writer", what, writer, "pass a torch.utils.tensorboard.SummaryWriter"))
+    check_module("model", model)
     most, count = check_integer("channels", channels, least=1), 0
     check_integer("step", step, least=0)
     samples = _samples(model, data)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+from functools import partial
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from torch import Tensor, nn
@@ -43,7 +45,8 @@ def to_sympy(network: nn.Module, *, example: Tensor | None = None) -> list[Expr]
 def _apply(step: Step, given: list[list[Any]]) -> list[Any]:
     sympy, first = import_sympy(), given[0]
     if step.kind in ELEMENTS:
-        return [ELEMENTS[step.kind].sympy(sympy, each, *step.numbers) for each in first]
+        functions = _unevaluated(sympy)
+        return [ELEMENTS[step.kind].sympy(functions, each, *step.numbers) for each in first]
     if step.kind in PAIRS:
         return [PAIRS[step.kind].sympy(sympy, a, b, *step.numbers) for a, b in zip(*given, strict=True)]
     if step.kind not in KINDS:
@@ -52,6 +55,16 @@ def _apply(step: Step, given: list[list[Any]]) -> list[Any]:
             f"{step.kind}; write it with chebact.to_c"
         )
     return list(KINDS[step.kind](step, given))
+
+
+def _unevaluated(sympy: Any) -> Any:
+    """SymPy with odd and even functions that leave the sign of their argument.
+
+    Where -(x + y) is not multiplied out, SymPy changes tanh(-x - y) to -tanh(-(-x - y)) and so on without an end.
+    """
+    functions = {name: partial(getattr(sympy, name), evaluate=False) for name in ("tanh", "erfc", "sin", "cos", "Abs")}
+    others = {name: getattr(sympy, name) for name in ("Max", "Min", "Piecewise", "exp", "log", "pi", "sqrt")}
+    return SimpleNamespace(**functions, **others)
 
 
 def _linear(step: Step, given: list[list[Any]]) -> list[Any]:

@@ -6,10 +6,14 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple
 
+import numpy
+import torch
+
+from chebact.basis import LEFT_SLOPE, RIGHT_SLOPE
 from chebact.export.c.tables import Tables
 from chebact.export.elements import ELEMENTS, PAIRS
+from chebact.export.folding import coefficients_of, position_of
 from chebact.export.program import Move, Step
-from chebact.pieces import pieces_of
 
 __all__ = ["CALLS", "POINTWISE", "Call", "line_of"]
 
@@ -71,16 +75,20 @@ def linear(call: Call) -> str:
 
 
 def curve(call: Call) -> str:
-    """Learned activations: coefficients, and the slopes of both lines."""
+    """Learned activations: coefficients, and the slopes of both lines; a series has its place in double."""
     curve, tables = call.step.curve, call.tables
     assert curve is not None
     basis = curve.basis
-    rows = [pieces_of(row, basis) for row in curve.heights]
-    flat = [each for row in rows for each in (*row.coefficients, *(row.lines[1::2] if row.lines else ()))]
-    places = [rows[0].middle, 1 / rows[0].half, *(rows[0].ends if rows[0].lines else ())]
+    rows = coefficients_of(basis) + (
+        [basis.pieces[row] for row in (LEFT_SLOPE, RIGHT_SLOPE)] if basis.has_tails else []
+    )
+    flat = (curve.heights @ numpy.stack(rows, axis=1)).ravel()
+    tables = tables if basis.by_powers else tables.wide
+    position = position_of(basis, torch.float64 if tables.real == "double" else torch.float32)
+    ends = [each / position.scale for each in (position.left, position.right)] if basis.has_tails else []
+    numbers = ", ".join(map(tables.number, (position.high, position.low, position.scale, *ends)))
     name = ("powers" if basis.by_powers else "series") + ("_with_lines" if basis.has_tails else "")
-    numbers = ", ".join(map(tables.number, places))
-    return f"{name}({tables.add('curve', flat)}, {basis.degree}, {numbers}, {call.layout}, {call.ends});"
+    return f"{name}({call.tables.add('curve', flat)}, {basis.degree}, {numbers}, {call.layout}, {call.ends});"
 
 
 def affine(call: Call) -> str:
@@ -112,13 +120,13 @@ def average_pool(call: Call) -> str:
 
 def reduce(call: Call) -> str:
     """A sum times a factor."""
-    return f"reduce({call.tables.number(call.step.factor)}, {call.layout}, {call.ends});"
+    return f"reduce({call.tables.wide.number(call.step.factor)}, {call.layout}, {call.ends});"
 
 
 def normalize(call: Call) -> str:
     """Rows of mean 0 and variance 1."""
     rows, length, _ = call.step.layout
-    return f"normalize({call.tables.number(call.step.factor)}, {rows}, {length}, {call.ends});"
+    return f"normalize({call.tables.wide.number(call.step.factor)}, {rows}, {length}, {call.ends});"
 
 
 def softmax(call: Call) -> str:

@@ -1,47 +1,63 @@
-"""The C functions that steps call, by name; a file has those that it uses."""
+"""The C functions that steps call, by name; a file has those that it uses.
+
+Means, norms and sums of exponentials are added up in double, whatever `real` is: there are few of them, and in float a
+mean over 224 x 224 pixels would be off by 8e-6.
+"""
 
 from __future__ import annotations
 
 __all__ = ["CURVES", "LOOPS", "TYPES"]
 
-POWERS = """        real sum = c[degree];
+POWERS = """real sum = c[degree];
             for (int k = degree - 1; k >= 0; --k) sum = sum * t + c[k];
-            *out = sum{lines};"""
-SERIES = """        real one = 0, two = 0;
+            *out = {result};"""
+SERIES = """double one = 0, two = 0;
             for (int k = degree; k >= 1; --k) {{
-                const real next = 2 * t * one - two + c[k];
-                two = one;
+                const double next = 2 * t * one - two + c[k];
+                two = {one};
                 one = next;
             }}
-            *out = t * one - two + c[0]{lines};"""
+            const double sum = t * one - two + c[0];
+            *out = (real)({result});"""
 CURVE = """
-static void {name}(const real *table, int degree, real middle, real scale, {ends}int outer, int channels, int inner,
-    const real *in, real *out)
+static void {name}(const real *table, int degree, {ends}
+    int outer, int channels, int inner, const real *in, real *out)
 {{
     for (int row = 0; row < outer * channels; ++row) {{
         const real *c = table + row % channels * (degree + {width});
         for (int i = 0; i < inner; ++i, ++in, ++out) {{
-            const real v = *in, x = {held}, t = (x - middle) * scale;
-    {sum}
+            const {kind} d = (*in - high) - low, {held}t = {position} * scale;
+            {sum}
         }}
     }}
 }}
 """
+LINES = """const real slope = d < left ? c[degree + 1] : c[degree + 2];
+            """
+ROOM = (
+    "one - one == 0 ? one : 0"  # 0 after an overflow, which would be inf - inf; the sign is that of the largest power
+)
 
 
-def _curve(name: str, sum_: str, tails: bool) -> str:
-    lines = " + (v - x) * (v < left ? c[degree + 1] : c[degree + 2])" if tails else ""
-    held = "v < left ? left : v > right ? right : v" if tails else "v"
-    ends = "real left, real right, " if tails else ""
-    return CURVE.format(name=name, ends=ends, held=held, width=3 if tails else 1, sum=sum_.format(lines=lines))
+def _curve(name: str, kind: str, sum_: str, tails: bool) -> str:
+    ends = [f"{kind} {each}" for each in ("high", "low", "scale", *(("left", "right") if tails else ()))]
+    held = "near = d < left ? left : d > right ? right : d, " if tails else ""
+    result = "sum + (slope == 0 ? 0 : (d - near) * slope)" if tails else "sum"  # a flat line is flat at infinity
+    text = (LINES if tails else "") + sum_.format(result=result, one="one" if tails else ROOM)
+    words = {"name": name, "kind": kind, "held": held, "position": "near" if tails else "d"}
+    return CURVE.format(ends=", ".join(ends) + ",", width=3 if tails else 1, sum=text, **words)
 
 
 CURVES = {
-    f"{name}{suffix}": _curve(f"{name}{suffix}", text, tails)
-    for name, text in (("powers", POWERS), ("series", SERIES))
+    f"{name}{suffix}": _curve(f"{name}{suffix}", kind, text, tails)
+    for name, kind, text in (("powers", "real", POWERS), ("series", "double", SERIES))
     for suffix, tails in (("", False), ("_with_lines", True))
 }
-"""Learned activations: in powers of t or as a Chebyshev series, with or without straight lines outside."""
+"""Learned activations: in powers of t or as a Chebyshev series, with or without straight lines outside.
+
+d is the distance from the middle, which has two parts. A series is summed in double: Clenshaw's rule multiplies
+rounding errors near the ends by up to degree^2.
+"""
 
 TYPES = {
     "window": """
@@ -76,26 +92,26 @@ static void affine(const real *factor, const real *shift, int outer, int channel
 }
 """,
     "reduce": """
-static void reduce(real factor, int outer, int length, int inner, const real *in, real *out)
+static void reduce(double factor, int outer, int length, int inner, const real *in, real *out)
 {
     for (int row = 0; row < outer; ++row)
         for (int i = 0; i < inner; ++i) {
-            real sum = 0;
+            double sum = 0;
             for (int k = 0; k < length; ++k) sum += in[(row * length + k) * inner + i];
-            *out++ = sum * factor;
+            *out++ = (real)(sum * factor);
         }
 }
 """,
     "normalize": """
-static void normalize(real eps, int rows, int length, const real *in, real *out)
+static void normalize(double eps, int rows, int length, const real *in, real *out)
 {
     for (int row = 0; row < rows; ++row, in += length, out += length) {
-        real mean = 0, square = 0;
+        double mean = 0, square = 0;
         for (int i = 0; i < length; ++i) mean += in[i];
         mean /= length;
         for (int i = 0; i < length; ++i) square += (in[i] - mean) * (in[i] - mean);
-        const real scale = (real)(1 / sqrt(square / length + eps));
-        for (int i = 0; i < length; ++i) out[i] = (in[i] - mean) * scale;
+        const double scale = 1 / sqrt(square / length + eps);
+        for (int i = 0; i < length; ++i) out[i] = (real)((in[i] - mean) * scale);
     }
 }
 """,
@@ -104,9 +120,10 @@ static void softmax(int logarithm, int outer, int length, int inner, const real 
 {
     for (int row = 0; row < outer * inner; ++row) {
         const int start = row / inner * length * inner + row % inner;
-        real most = in[start], sum = 0;
+        real most = in[start];
+        double sum = 0;
         for (int k = 1; k < length; ++k) most = in[start + k * inner] > most ? in[start + k * inner] : most;
-        for (int k = 0; k < length; ++k) sum += (real)exp(in[start + k * inner] - most);
+        for (int k = 0; k < length; ++k) sum += exp(in[start + k * inner] - most);
         for (int k = 0; k < length; ++k) {
             const real v = in[start + k * inner] - most;
             out[start + k * inner] = (real)(logarithm ? v - log(sum) : exp(v) / sum);
@@ -189,10 +206,10 @@ static void average_pool(int border_counts, int divisor, const window *s, const 
                 const int first = within(top, s->height), last = within(end, s->height);
                 const int begin = within(left, s->width), stop = within(right, s->width);
                 const int numbers = border_counts ? (end - top) * (right - left) : (last - first) * (stop - begin);
-                real sum = 0;
+                double sum = 0;
                 for (int i = first; i < last; ++i)
                     for (int k = begin; k < stop; ++k) sum += in[i * s->width + k];
-                *out++ = sum / (divisor ? divisor : numbers);
+                *out++ = (real)(sum / (divisor ? divisor : numbers));
             }
 }
 """,

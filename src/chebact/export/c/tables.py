@@ -15,7 +15,7 @@ SMALLER = "pass real='double', or scale the weights"
 
 
 class Tables:
-    """The tables so far, as text; `real` is the type of their numbers.
+    """The tables so far, as text; `real` is the type of their numbers, and `wide` writes numbers of type double.
 
     >>> tables = Tables("float")
     >>> tables.add("bias", [0.5, 1]), tables.add("bias", [0.5, 1.0]), tables.number(2)
@@ -23,6 +23,7 @@ class Tables:
     """
 
     def __init__(self, real: str) -> None:
+        self.real, self.wide = real, self if real == "double" else Tables("double")
         self.suffix, self.digits = ("f", 9) if real == "float" else ("", 17)
         self.kind = numpy.float32 if real == "float" else numpy.float64
         self.most = float(numpy.finfo(self.kind).max)

@@ -25,11 +25,22 @@ MACROS = (
     "linux unix asm typeof errno NULL"
 )
 """What math.h and compilers define besides; names that begin with FP_ and M_ too."""
+COMPLEX = (
+    "cabs cacos cacosh carg casin casinh catan catanh ccos ccosh cexp cimag clog conj cpow cproj creal csin csinh "
+    "csqrt ctan ctanh"
+)
+"""What complex.h declares, each also with f and l at its end."""
 LIBRARY = (
-    "abort abs atexit atof atoi atol bsearch calloc div exit fclose fopen fprintf fputs fread free fscanf fwrite "
-    "getc write getenv gets time labs malloc memcmp memcpy memmove memset perror printf putc puts qsort raise rand "
-    "read realloc remove rename scanf signal sprintf srand sscanf strcat strchr strcmp strcpy strlen "
-    "strncpy strtod strtol system"
+    "abort abs atexit atof atoi atol atoll bsearch calloc div exit _Exit free getenv imaxabs imaxdiv labs ldiv llabs "
+    "lldiv malloc mblen mbstowcs mbtowc qsort rand realloc srand strtod strtof strtoimax strtol strtold strtoll "
+    "strtoul strtoull strtoumax system wcstoimax wcstombs wcstoumax wctomb isalnum isalpha isblank iscntrl isdigit "
+    "isgraph islower isprint ispunct isspace isupper isxdigit tolower toupper memchr memcmp memcpy memmove memset "
+    "strcat strchr strcmp strcoll strcpy strcspn strerror strlen strncat strncmp strncpy strpbrk strrchr strspn "
+    "strstr strtok strxfrm clearerr fclose feof ferror fflush fgetc fgetpos fgets fopen fprintf fputc fputs fread "
+    "freopen fscanf fseek fsetpos ftell fwrite getc getchar gets perror printf putc putchar puts remove rename rewind "
+    "scanf setbuf setvbuf snprintf sprintf sscanf stderr stdin stdout tmpfile tmpnam ungetc vfprintf vfscanf vprintf "
+    "vscanf vsnprintf vsprintf vsscanf asctime clock ctime difftime gmtime localtime mktime raise read setlocale "
+    "localeconv signal strftime time write"
 )
 """Functions of the C library, which a function of that name would take the place of."""
 
@@ -40,6 +51,6 @@ def is_taken(name: str, text: str) -> bool:
     >>> is_taken("tanhf", ""), is_taken("linear", "linear(weight0, 0)"), is_taken("network", "")
     (True, True, False)
     """
-    known = {f"{word}{end}" for word in MATH.split() for end in ("", "f", "l")}
+    known = {f"{word}{end}" for word in (MATH + " " + COMPLEX).split() for end in ("", "f", "l")}
     known |= {*WORDS.split(), *MACROS.split(), *LIBRARY.split()}
     return name in known or name.startswith(("FP_", "M_", "__")) or name in re.findall(r"\w+", text)

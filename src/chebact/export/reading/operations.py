@@ -18,7 +18,7 @@ from chebact.export.reading.values import Refusal, View, blank, move_of
 if TYPE_CHECKING:
     from chebact.export.reading.reader import Reader
 
-__all__ = ["OPERATIONS"]
+__all__ = ["OPERATIONS", "SAME_NUMBERS"]
 
 Given = dict[str, Any]
 Row = Callable[["Reader", Given, fx.Node], Any]
@@ -30,6 +30,8 @@ VIEWS = (
 )
 RESHAPES = "view.default reshape.default _unsafe_view.default flatten.using_ints contiguous.default clone.default"
 CASTS = "_to_copy.default to.dtype to.dtype_layout to.device lift_fresh_copy.default"
+SAME_NUMBERS = {*VIEWS.split(), *RESHAPES.split(), *CASTS.split()}
+"""Operations whose result has the numbers of the argument, and may be the same memory."""
 
 
 def view(reader: Reader, given: Given, node: fx.Node) -> Any:

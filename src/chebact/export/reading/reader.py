@@ -23,6 +23,8 @@ KNOWN = (
     "linear layers, convolutions, pooling, norms in evaluation, activations, sums, factors, concatenation and reshaping"
 )
 
+WRITES = {"copy", "select_scatter", "slice_scatter", "index_put"}
+"""What torch.export makes of h[:, 0] = y."""
 OTHERS = "export other networks with torch.onnx.export"
 
 
@@ -73,12 +75,12 @@ class Reader:
         args, kwargs = given
         target: Any = node.target
         name = str(target)
+        if name.startswith("chebact.keep_node"):
+            return read_kept(self, node, self.trace.kept[int(args[1])], args[0])
         if not any(isinstance(each, View) for each in _flat((args, kwargs))):
             if torch.Tag.nondeterministic_seeded in getattr(target, "tags", ()):
                 raise Refusal(", which draws random numbers")
             return target(*args, **kwargs)  # constants alone
-        if name.startswith("chebact.keep_node"):
-            return read_kept(self, node, self.trace.kept[int(args[1])], args[0])
         if name == "aten._assert_tensor_metadata.default":
             return None  # torch checks the type before a cast
         if name not in OPERATIONS:
@@ -143,6 +145,7 @@ def _describe(node: fx.Node) -> str:
     """The operation, and the layer that it is in."""
     target: Any = node.target
     word = str(getattr(target, "_opname", target))
+    word = "a write into a slice" if word in WRITES else word
     *_, (path, kind) = (node.meta.get("nn_module_stack") or {"": ("", "")}).values()
     kind = kind if isinstance(kind, str) else kind.__name__
     layer = f"{path} ({kind.rpartition('.')[2]})"

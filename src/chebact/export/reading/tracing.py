@@ -16,7 +16,7 @@ from torch.nn.parameter import is_lazy
 
 from chebact.activations import Cubic
 from chebact.checks import check_tensor, must_be
-from chebact.export.folding import FoldedActivation
+from chebact.export.folding import FoldedActivation, has_own_forward
 from chebact.learned import LearnedActivation
 
 __all__ = ["KEPT", "NO_START", "Trace", "takes_rows", "trace_network"]
@@ -42,25 +42,45 @@ class Trace:
 def trace_network(network: nn.Module, example: Tensor | None) -> Trace:
     """The graph of a copy of the network in evaluation; `example` is one input with its batch axis."""
     _check_parameters(network)
+    _check_modules(network)
     twin = _copied(network)
     row = _guessed(twin) if example is None else _row(twin, example)
-    kept: list[nn.Module] = [part for part in twin.modules() if isinstance(part, KEPT)]
-    for index, part in enumerate(kept):
+    kept: dict[str, nn.Module] = {name: part for name, part in twin.named_modules() if isinstance(part, KEPT)}
+    for index, (name, part) in enumerate(kept.items()):
+        _check_forward(part, name)
         vars(part)["forward"] = partial(_keep_node(), index=index)
-    return _exported(twin, row, kept)
+    return _exported(twin, row, list(kept.values()))
 
 
 def _check_parameters(network: nn.Module) -> None:
-    for tensor in (*network.parameters(), *network.buffers()):
+    for name, tensor in (*network.named_parameters(), *network.named_buffers()):
         if is_lazy(tensor):
             raise ValueError(
                 "network must have been called once, got a lazy layer without weights; call it on an example"
             )
+        if tensor.is_meta:
+            got = f"{name} on the meta device; call network.to_empty(device='cpu') and load a state"
+            raise ValueError(f"network must have numbers, got {got}")
+
+
+def _check_modules(network: nn.Module) -> None:
     for name, part in network.named_modules():
+        if isinstance(part, torch.jit.ScriptModule):
+            got = f"TorchScript in {name or 'it'}; pass the module that it was made from"
+            raise ValueError(f"network must be a module of Python, got {got}")
         if getattr(part, "replicas", None) is not None:
             raise ValueError(
                 f"network must be one network, got {part.replicas} replicas in {name or 'it'}; copy one replica out"
             )
+
+
+def _check_forward(part: nn.Module, name: str) -> None:
+    """What computes something else would come out as its curve alone."""
+    kind = next(kind for kind in KEPT if isinstance(part, kind))
+    if has_own_forward(part, kind):
+        what = "must have the forward method of chebact to be written"
+        do = "make it a module that contains an activation of chebact and calls it"
+        raise ValueError(f"{name} {what}, got that of {type(part).__name__}; {do}")
 
 
 def _copied(network: nn.Module) -> nn.Module:
