@@ -218,9 +218,8 @@ def _finish(ax: Axes, module: nn.Module, sample: Tensor | None, ends: tuple[floa
         ax.axvspan(right, ends[1], **shade)
         if sample is not None and len(sample):
             share = float(((sample < left) | (sample > right)).double().mean())
-            ax.annotate(
-                f"{share:.1%} outside", (0.98, 0.97), xycoords="axes fraction", ha="right", va="top", fontsize="small"
-            )
+            text = f"{share:.1%} of inputs\noutside the interval"
+            ax.annotate(text, (0.98, 0.97), xycoords="axes fraction", ha="right", va="top", fontsize="small")
     if curves > 1:
         ax.legend(fontsize="small", loc="upper left")
 

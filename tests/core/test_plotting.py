@@ -71,7 +71,7 @@ def test_the_histogram_counts_the_inputs_and_the_share_outside_is_said(ax):
     np.testing.assert_allclose([bar.get_height() for bar in bars], counts / counts.max() / 3, atol=1e-12)
     np.testing.assert_allclose([bar.get_x() for bar in bars], edges[:-1], atol=1e-9)
     share = (inputs[:, 2].abs() > 1).double().mean().item()
-    assert [text.get_text() for text in ax.texts] == [f"{share:.1%} outside"]
+    assert [text.get_text() for text in ax.texts] == [f"{share:.1%} of inputs\noutside the interval"]
     assert (low, high) == (pytest.approx(inputs[:, 2].min().item()), pytest.approx(inputs[:, 2].max().item()))
 
 
@@ -93,7 +93,7 @@ def test_inputs_in_every_form(ax, layout):
             module(x[:1])
         given, rows = samples[""], x[:1].movedim(1, -1).reshape(-1, 3)
     plot_activation(module, 1, given, ax)
-    assert ax.texts[0].get_text() == f"{(rows[:, 1].abs() > 1).double().mean():.1%} outside"
+    assert ax.texts[0].get_text() == f"{(rows[:, 1].abs() > 1).double().mean():.1%} of inputs\noutside the interval"
 
 
 def test_several_channels_share_the_axes(ax):
