@@ -1,12 +1,17 @@
 """The pages of the examples and of the deployment say what their records say."""
 
 import re
+import subprocess
 from pathlib import Path
 from statistics import mean, median
 
 import pytest
+import torch
 from support.benchmarks import load_benchmark
+from support.c_compiler import compiler
+from torch import nn
 
+import chebact
 from chebact.lab import LabError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -101,3 +106,14 @@ def test_what_the_page_says_of_the_digits_is_so_in_the_record(monkeypatch):
     assert 0.5 < relu - after < 1.5
     assert abs(heights - relu) < 0.3
     assert longer > max(everything, start) - 0.3
+
+
+def test_the_program_of_the_deployment_page_compiles_and_calls_the_network(tmp_path):
+    page = (ROOT / "docs" / "deploy.md").read_text(encoding="utf-8")
+    (tmp_path / "main.c").write_text(re.search(r"```c\n(.*?)```", page, re.DOTALL)[1], encoding="utf-8")
+    network = nn.Sequential(nn.Linear(3, 32), chebact.ChebyshevLagrange(32), nn.Linear(32, 1))
+    chebact.to_c(network, tmp_path / "network.c", name="network", real="float")
+    command = re.search(r"^cc (.* -o main)$", page, re.MULTILINE)[1].split()
+    subprocess.run([compiler(), *command], cwd=tmp_path, check=True)
+    said = subprocess.run([tmp_path / "main"], capture_output=True, text=True, check=True).stdout
+    assert float(said) == pytest.approx(network(torch.tensor([[0.1, -0.2, 0.3]])).item(), rel=1e-4)
