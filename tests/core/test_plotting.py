@@ -155,7 +155,9 @@ def test_a_model_is_drawn_layer_by_layer_and_left_as_it_was():
     batches = [(torch.randn(10, 4), torch.zeros(10)) for _ in range(3)]
     figure = plot_activations(model, batches, channels=3, figure=Figure())
     titles = [ax.get_title() for ax in figure.axes]
-    assert titles == ["1, channel 0", "1, channel 1", "1, channel 2", "4, channel 0", "4, channel 1"]
+    assert titles == [f"module {name}, channel {k}" for name, count in ((1, 3), (4, 2)) for k in range(count)]
+    assert [ax.get_ylabel() for ax in figure.axes] == ["output", "", "", "output", ""]
+    assert [ax.get_xlabel() for ax in figure.axes] == ["", "", "", "input", "input"]
     assert model.training
     assert torch.equal(model[2].running_mean, means)
     assert not any("forward" in vars(part) for part in model.modules())
