@@ -21,7 +21,7 @@ import chebact
 from chebact import bfloat16
 
 CONTEXT, WIDTH, HEADS, DEPTH, BATCH, LR = 64, 64, 4, 2, 32, 3e-3
-LAYERS = {"GELU": nn.GELU, "CL, degree 3": partial(chebact.ChebyshevLagrange, init="gelu", channel_dim=-1)}
+LAYERS = {"GELU": nn.GELU, "learned curves": partial(chebact.ChebyshevLagrange, init="gelu", channel_dim=-1)}
 
 
 class Block(nn.Module):
@@ -134,29 +134,36 @@ def losses_at_equal_time(curves):
 def draw_picture(curves, path):
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(8, 3.2), layout="constrained")
-    for axes, column, label in zip(figure.subplots(1, 2, sharey=True), (0, 1), ("step", "seconds"), strict=True):
-        for name, curve in curves.items():
-            axes.plot([row[column] for row in curve], [row[2] for row in curve], marker=".", label=name)
+    figure = Figure(figsize=(5.6, 3.2), layout="constrained")
+    by_step, by_time = figure.subplots(1, 2, sharey=True)
+    for axes, column, label in ((by_step, 0, "step"), (by_time, 1, "seconds of training")):
+        for (name, curve), colour in zip(curves.items(), ("tab:blue", "tab:orange"), strict=True):
+            axes.plot([row[column] for row in curve], [row[2] for row in curve], ".-", color=colour, label=name)
         axes.set_xlabel(label)
         axes.grid(alpha=0.3)
-    figure.axes[0].set_ylabel("loss on held-out text, nats per letter")
-    figure.axes[0].legend()
-    figure.savefig(path, dpi=110)
+    by_step.set_ylabel("loss on held-out text,\nnats per letter")
+    by_step.legend()
+    by_time.axvline(losses_at_equal_time(curves)[0], color="0.4", linestyle=":", label="equal time")
+    by_time.legend(by_time.lines[-1:], ["equal time"])
+    figure.savefig(path, dpi=160)
 
 
 def main(arguments=None):
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--steps", type=int, default=700)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--compile", action="store_true", help="torch.compile both models")
+    parser = argparse.ArgumentParser(
+        description=__doc__.partition("\n")[0], formatter_class=argparse.ArgumentDefaultsHelpFormatter
+    )
+    parser.add_argument("--steps", type=int, default=700, help="training steps of each model, at least 1")
+    parser.add_argument("--seed", type=int, default=0, help="of the weights and the batches, at least 0")
+    parser.add_argument("--compile", action="store_true", help="use torch.compile on both models")
     parser.add_argument("--bf16", action="store_true", help="products in bfloat16, where the machine has them")
-    parser.add_argument("--picture")
+    parser.add_argument("--picture", metavar="FILE", help="draw the results: a .png, .svg or .pdf file")
     given = parser.parse_args(arguments)
-    if given.steps < 1:
-        parser.error(f"--steps must be at least 1, got {given.steps}")
-    if given.picture and not Path(given.picture).resolve().parent.is_dir():
-        parser.error(f"--picture must be in a folder that exists, got {given.picture}")
+    for name, least in (("steps", 1), ("seed", 0)):
+        if not least <= getattr(given, name) < 2**63:
+            parser.error(f"--{name} must be at least {least} and below 2^63, got {getattr(given, name)}")
+    path = Path("none.png" if given.picture is None else given.picture).resolve()
+    if path.is_dir() or not path.parent.is_dir() or path.suffix.lower() not in (".png", ".svg", ".pdf"):
+        parser.error(f"--picture must be a .png, .svg or .pdf file in a folder that exists, got {given.picture!r}")
     if given.bf16 and (reason := bfloat16.why_not()):
         parser.error(f"--bf16: {reason}")
     curves = train(given.steps, given.seed, given.compile, given.bf16)

@@ -21,11 +21,13 @@ from chebact import ChebyshevLagrange
 WIDTH, NU = 20, 0.02
 ACTIVATIONS = {
     "tanh": lambda width: nn.Tanh(),
-    "CL, degree 3, [-1, 1]": partial(ChebyshevLagrange, degree=3),
-    "CL, degree 3, [-3, 3]": partial(ChebyshevLagrange, degree=3, interval=(-3.0, 3.0)),
-    "CL, degree 7, [-1, 1]": partial(ChebyshevLagrange, degree=7),
-    "CL, degree 7, [-3, 3]": partial(ChebyshevLagrange, degree=7, interval=(-3.0, 3.0)),
+    "learned, degree 3, [-1, 1]": partial(ChebyshevLagrange, degree=3),
+    "learned, degree 3, [-3, 3]": partial(ChebyshevLagrange, degree=3, interval=(-3.0, 3.0)),
+    "learned, degree 7, [-1, 1]": partial(ChebyshevLagrange, degree=7),
+    "learned, degree 7, [-3, 3]": partial(ChebyshevLagrange, degree=7, interval=(-3.0, 3.0)),
 }
+JUMPS, SMOOTH = "learned, degree 3, [-1, 1]", "learned, degree 7, [-3, 3]"
+COLOURS = {"tanh": "tab:blue", JUMPS: "#a63603", SMOOTH: "tab:orange"}  # the others are lighter
 
 
 def network(make, seed):
@@ -137,70 +139,77 @@ def bend(problem, net=None, step=1e-3):
 def draw_picture(results, path):
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(8, 10), layout="constrained")
-    problems = {problem.name: problem for problem in (Poisson(), Burgers())}
-    for part, (name, found) in zip(figure.subfigures(2, 1, hspace=0.05), results.items(), strict=True):
-        draw_problem(part, problems[name], found)
-    figure.savefig(path, dpi=110)
+    figure = Figure(figsize=(5.6, 9.6), layout="constrained")
+    parts = figure.subfigures(4, 1, height_ratios=(1.2, 1, 1.2, 1), hspace=0.03)
+    for (above, below), problem in zip((parts[:2], parts[2:]), (Poisson(), Burgers()), strict=True):
+        draw_maps(above, problem, results[problem.name])
+        bends, errors = below.subplots(1, 2)
+        draw_bends(bends, problem, results[problem.name])
+        draw_errors(errors, results[problem.name])
+    figure.savefig(path, dpi=160)
 
 
-def draw_problem(figure, problem, found):
-    """One equation: the solution, the errors of tanh and of the best curve, u_xx on a line, the errors of all."""
+def draw_maps(figure, problem, found):
+    """The solution, and the errors of tanh and of the best curve on one scale."""
     best = min((name for name in found if name != "tanh"), key=lambda name: found[name]["error"])
-    places = figure.subplot_mosaic([["exact", "tanh", "best"], ["bend", "bend", "errors"]])
-    exact, extent = found["tanh"]["exact"], (-1, 1, problem.low, 1)
-    places["exact"].imshow(exact.T, origin="lower", extent=extent, aspect="auto", cmap="RdBu_r")
-    places["exact"].set_title(f"{problem.name}: exact", fontsize=10)
-    most = max(abs(found[name]["ours"] - exact).max() for name in ("tanh", best))
-    for place, name in (("tanh", "tanh"), ("best", best)):
-        difference = abs(found[name]["ours"] - exact)
-        shown = places[place].imshow(
-            difference.T, origin="lower", extent=extent, aspect="auto", cmap="viridis", vmin=0, vmax=most
-        )
-        places[place].set_title(f"|error|: {name}", fontsize=10)
-    figure.colorbar(shown, ax=places["best"])
-    for place in ("exact", "tanh", "best"):
-        places[place].set(xlabel="x", ylabel=problem.second)
-    draw_bend(places["bend"], problem, found)
-    draw_errors(places["errors"], found, best)
+    (first, *others), exact = figure.subplots(1, 3), found["tanh"]["exact"]
+    errors = {name: abs(found[name]["ours"] - exact) for name in ("tanh", best)}
+    most = max(error.max() for error in errors.values())
+    shown = draw_map(first, problem, exact, f"{problem.name}:\nexact solution", cmap="RdBu_r", vmin=-1, vmax=1)
+    figure.colorbar(shown, ax=first, location="bottom", label="u", ticks=[-1, 0, 1])
+    for axes, (name, error) in zip(others, errors.items(), strict=True):
+        title = "error: " + name.replace(", ", ",\n", 1)
+        shown = draw_map(axes, problem, error, title, cmap="viridis", vmin=0, vmax=most)
+        axes.set(ylabel="", yticklabels=[])
+    bar = figure.colorbar(shown, ax=others, location="bottom", label="|error| of u", aspect=40)
+    bar.ax.locator_params(nbins=5)
 
 
-def draw_bend(axes, problem, found):
+def draw_map(axes, problem, values, title, **style):
+    axes.set_title(title, fontsize=9)
+    axes.set(xlabel="x", ylabel=problem.second, xticks=[-1, 0, 1], yticks=[problem.low, (problem.low + 1) / 2, 1])
+    return axes.imshow(values.T, origin="lower", extent=(-1, 1, problem.low, 1), aspect="auto", **style)
+
+
+def draw_bends(axes, problem, found):
     """What the jump of the second derivative leaves, beside a curve of higher degree on a wider interval."""
-    for name, style in (("CL, degree 3, [-1, 1]", "-"), ("CL, degree 7, [-3, 3]", "--")):
-        axes.plot(LINE, found[name]["bend"] - bend(problem), style, linewidth=1.2, label=name)
-    axes.set_title(f"error of $u_{{xx}}$ along {problem.second} = 0.5", fontsize=10)
-    axes.set_xlabel("x")
+    for name in (JUMPS, SMOOTH):
+        axes.plot(LINE, found[name]["bend"] - bend(problem), color=COLOURS[name], label=name)
+    axes.set_title(f"error of $u_{{xx}}$ at {problem.second} = 0.5", fontsize=9)
+    axes.set(xlabel="x", xticks=[-1, 0, 1])
     axes.grid(alpha=0.3)
-    axes.legend(fontsize=8, loc="upper right")
+    axes.legend(fontsize=8, loc="upper center", bbox_to_anchor=(0.4, -0.3), frameon=False)
 
 
-def draw_errors(axes, found, best):
+def draw_errors(axes, found):
     """The relative errors, each with its number."""
     for place, (name, row) in enumerate(found.items()):
-        chosen = name in ("tanh", best)
-        axes.barh(place, row["error"], color="tab:blue" if chosen else "0.75", height=0.35)
-        axes.text(0, place - 0.28, f"{name}: {row['error']:.1e}", fontsize=8, va="bottom")
-    axes.set_title("relative error", fontsize=10)
-    axes.set(yticks=[], xlim=(0, None))
+        axes.barh(place, row["error"], color=COLOURS.get(name, "#fdd0a2"), height=0.6)
+        axes.annotate(f"{row['error']:.2g}", (row["error"], place), (3, 0), textcoords="offset points", va="center")
+    axes.set_title("relative error of u", fontsize=9)
+    axes.set_yticks(range(len(found)), [name.replace("learned, ", "") for name in found], fontsize=8)
+    axes.set_xlim(0, 1.5 * max(row["error"] for row in found.values()))
+    axes.locator_params(axis="x", nbins=3)
     axes.invert_yaxis()
-    axes.ticklabel_format(axis="x", style="sci", scilimits=(-2, 0))
     axes.grid(alpha=0.3, axis="x")
 
 
 def main(arguments=None):
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--adam", type=int, default=300, help="steps of Adam")
-    parser.add_argument("--lbfgs", type=int, default=120, help="iterations of L-BFGS, after Adam")
-    parser.add_argument("--points", type=int, default=400, help="points at which the equation is asked for")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--picture")
+    parser = argparse.ArgumentParser(
+        description=__doc__.partition("\n")[0], formatter_class=argparse.ArgumentDefaultsHelpFormatter
+    )
+    parser.add_argument("--adam", type=int, default=300, help="steps of Adam, at least 1")
+    parser.add_argument("--lbfgs", type=int, default=120, help="iterations of L-BFGS after Adam, at least 1")
+    parser.add_argument("--points", type=int, default=400, help="points at which the equation has to hold, at least 1")
+    parser.add_argument("--seed", type=int, default=0, help="of the weights, at least 0")
+    parser.add_argument("--picture", metavar="FILE", help="draw the results: a .png, .svg or .pdf file")
     given = parser.parse_args(arguments)
-    for name in ("adam", "lbfgs", "points"):
-        if getattr(given, name) < 1:
-            parser.error(f"--{name} must be at least 1, got {getattr(given, name)}")
-    if given.picture and not Path(given.picture).resolve().parent.is_dir():
-        parser.error(f"--picture must be in a folder that exists, got {given.picture}")
+    for name, least in (("adam", 1), ("lbfgs", 1), ("points", 1), ("seed", 0)):
+        if not least <= getattr(given, name) < 2**63:
+            parser.error(f"--{name} must be at least {least} and below 2^63, got {getattr(given, name)}")
+    path = Path("none.png" if given.picture is None else given.picture).resolve()
+    if path.is_dir() or not path.parent.is_dir() or path.suffix.lower() not in (".png", ".svg", ".pdf"):
+        parser.error(f"--picture must be a .png, .svg or .pdf file in a folder that exists, got {given.picture!r}")
     results = {}
     for problem in (Poisson(), Burgers()):
         found = results[problem.name] = {}

@@ -1,9 +1,9 @@
-"""A residual network on scikit-learn's digits: train with ReLU, operate, train the heights alone, compare.
+"""A residual network on scikit-learn's digits: train with ReLU, replace the activations, train again.
 
     python examples/residual_digits.py [--epochs 6] [--seeds 3] [--picture residual_digits.png]
 
-Six ways: ReLU; right after surgery; then as many epochs of the heights alone, or of everything; ReLU for as many epochs
-more; learned activations that start as ReLU, from the beginning and as long in one schedule.
+Six ways: ReLU; right after ReLU is replaced by learned curves; then as many epochs of their heights (the values at the
+nodes) alone, or of everything; ReLU for as many epochs more; learned curves from the start, as long in one schedule.
 """
 
 import argparse
@@ -76,7 +76,7 @@ def heights_of(model):
 
 
 def run(seed, epochs, points=None):
-    """The test accuracies of one seed, in percent, and the operated model."""
+    """The test accuracies of one seed, in percent, the model with learned curves, and what was replaced."""
     data, test = read_digits(points)
     torch.manual_seed(seed)
     start, example = ResidualNet(), data[0][:256]
@@ -85,10 +85,10 @@ def run(seed, epochs, points=None):
     train_(relu, relu.parameters(), data, epochs, seed)
     scores["ReLU"] = accuracy(relu, test)
     replacement = chebact.replace_activations(relu, example, interval="fit", copy=True)
-    scores["after surgery"] = accuracy(replacement.model, test)
+    scores["right after the replacement"] = accuracy(replacement.model, test)
     alone = copy.deepcopy(replacement.model)
     train_(alone, heights_of(alone), data, epochs, seed + 1)
-    scores["then heights alone"] = accuracy(alone, test)
+    scores["then the heights alone"] = accuracy(alone, test)
     everything = copy.deepcopy(replacement.model)
     train_(everything, everything.parameters(), data, epochs, seed + 1, lr=0.003)
     scores["then everything"] = accuracy(everything, test)
@@ -97,48 +97,61 @@ def run(seed, epochs, points=None):
     scores["ReLU, twice as long"] = accuracy(longer, test)
     fresh = chebact.replace_activations(start, example, copy=True).model
     train_(fresh, fresh.parameters(), data, 2 * epochs, seed)
-    scores["CL from the start"] = accuracy(fresh, test)
+    scores["learned curves from the start"] = accuracy(fresh, test)
     return scores, alone, replacement.report
 
 
 def draw_picture(scores, model, data, path):
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(9.5, 3.6), layout="constrained")
-    left, right = figure.subplots(1, 2, width_ratios=(1.2, 1))
-    for place, values in enumerate(scores.values()):
+    figure = Figure(figsize=(5.6, 6.4), layout="constrained")
+    above, below = figure.subfigures(2, 1, height_ratios=(1, 1.3))
+    draw_errors(above.subplots(), scores)
+    draw_curves(below.subplots(), model, data)
+    figure.savefig(path, dpi=160)
+
+
+def draw_errors(axes, scores):
+    """The error of each way on the test pictures: a point per seed, a bar for the mean."""
+    for place, (name, values) in enumerate(scores.items()):
         errors = [100 - value for value in values]
-        spread = numpy.linspace(-0.12, 0.12, len(errors)) + place  # seeds of one accuracy side by side
-        left.plot(errors, spread, "o", color="tab:blue", alpha=0.6)
-        left.plot(numpy.mean(errors), place, "|", color="black", markersize=16)
-    left.set_yticks(range(len(scores)), scores)
-    left.invert_yaxis()
-    left.set(xscale="log", xlabel="wrong test pictures, %; one point per seed, a bar for the mean")
-    left.set_xticks([0.5, 1, 2, 5, 10], ["0.5", "1", "2", "5", "10"])
-    left.minorticks_off()
-    left.grid(alpha=0.3, axis="x")
+        rows = numpy.linspace(-0.15, 0.15, len(errors)) + place  # seeds of one accuracy side by side
+        axes.plot(errors, rows, "o", color="tab:blue" if name.startswith("ReLU") else "tab:orange", alpha=0.7)
+        axes.plot(numpy.mean(errors), place, "|", color="black", markersize=16)
+    axes.set_yticks(range(len(scores)), scores)
+    axes.invert_yaxis()
+    axes.margins(x=0.08, y=0.1)
+    axes.set_xlabel("test error, %; point: a seed, bar: the mean")
+    axes.grid(alpha=0.3, axis="x")
+
+
+def draw_curves(axes, model, data):
+    """Four of the learned curves of one activation, beside ReLU."""
     with chebact.record_inputs(model) as inputs:
         model(data[0][0])
-    chebact.plot_activation(model.block2.relu, [0, 1, 2, 3], inputs["block2.relu"], right)
-    x = numpy.linspace(*right.get_xlim(), 3 * 67)
-    right.plot(x, numpy.maximum(x, 0), "--", color="0.4", linewidth=1, label="ReLU")
-    right.legend(fontsize=8)
-    right.set(xlabel="input; bars: how often it occurs", ylabel="output", title="block2.relu, heights trained alone")
-    figure.savefig(path, dpi=110)
+    axes.set_prop_cycle(color=["#7f3300", "#d95f0e", "#fe9929", "#fec44f"])
+    chebact.plot_activation(model.block2.relu, [0, 1, 2, 3], inputs["block2.relu"], axes)
+    x = numpy.linspace(*axes.get_xlim(), 3 * 67)
+    axes.plot(x, numpy.maximum(x, 0), "--", color="tab:blue", linewidth=1.2, label="ReLU")
+    axes.legend(fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
+    axes.set(xlabel="input; bars: how often it occurs", ylabel="output", title="block2.relu, heights trained alone")
 
 
 def main(arguments=None):
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--epochs", type=int, default=6, help="of each training")
-    parser.add_argument("--seeds", type=int, default=3, help="how many seeds")
-    parser.add_argument("--points", type=int, help="fewer pictures, for a quick look")
-    parser.add_argument("--picture")
+    parser = argparse.ArgumentParser(
+        description=__doc__.partition("\n")[0], formatter_class=argparse.ArgumentDefaultsHelpFormatter
+    )
+    parser.add_argument("--epochs", type=int, default=6, help="epochs of each training, at least 1")
+    parser.add_argument("--seeds", type=int, default=3, help="number of seeds, at least 1")
+    parser.add_argument("--points", type=int, default=1797, help="pictures used, at least 50")
+    parser.add_argument("--picture", metavar="FILE", help="draw the results: a .png, .svg or .pdf file")
     given = parser.parse_args(arguments)
     for name, least in (("epochs", 1), ("seeds", 1), ("points", 50)):
-        if getattr(given, name) is not None and getattr(given, name) < least:
-            parser.error(f"--{name} must be at least {least}, got {getattr(given, name)}")
-    if given.picture and not Path(given.picture).resolve().parent.is_dir():
-        parser.error(f"--picture must be in a folder that exists, got {given.picture}")
+        if not least <= getattr(given, name) < 2**63:
+            parser.error(f"--{name} must be at least {least} and below 2^63, got {getattr(given, name)}")
+    path = Path("none.png" if given.picture is None else given.picture).resolve()
+    if path.is_dir() or not path.parent.is_dir() or path.suffix.lower() not in (".png", ".svg", ".pdf"):
+        parser.error(f"--picture must be a .png, .svg or .pdf file in a folder that exists, got {given.picture!r}")
     runs = [run(seed, given.epochs, given.points) for seed in range(given.seeds)]
     print(runs[0][2])
     scores = {name: [scores[name] for scores, _, _ in runs] for name in runs[0][0]}

@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 __all__ = ["ChebyshevLagrange", "Cubic", "PrototypeSimilarity", "WeightedChebyshev"]
 
 _OTHER_FUNCTION = (
-    "make the module with the interval and the tails of the state, or take them from it by chebact.load_state_(model, "
-    "state), also after replace_activations(..., interval='fit'), whose intervals depend on the example and the weights"
+    "use chebact.load_state_(model, state), which takes intervals and tails from the state, also after "
+    "replace_activations(..., interval='fit'); or build the model with those of the state"
 )
 Generators = torch.Generator | Sequence[torch.Generator] | None
 
@@ -155,8 +155,8 @@ class ChebyshevLagrange(LearnedActivation):
                 )
             elif given is not None and (difference := self._compare_function(given)):
                 errors = args[-1]
-                errors.append(f"{prefix}heights must be loaded into a module of the same function, got {difference}")
                 add_once(errors, _OTHER_FUNCTION)
+                errors.append(f"{prefix}heights must be loaded into a module of the same function, got {difference}")
         super()._load_from_state_dict(state_dict, prefix, *args)
 
     def _compare_function(self, given: Any) -> str:
@@ -166,8 +166,8 @@ class ChebyshevLagrange(LearnedActivation):
             return f"an extra state of another library: {describe(given)}"
         saved, ours = given.detach().to("cpu", torch.float64), ours.to(given.dtype).double()
         if not torch.allclose(saved[:2], ours[:2], rtol=1e-6, atol=1e-30):
-            there = tuple(saved[:2].tolist())
-            return f"interval {there} in the state and {self.basis.interval} in the module"
+            there, here = _shorten(saved[:2].tolist(), self.basis.interval)
+            return f"interval {there} in the state and {here} in the module"
         if round(saved[2].item()) != ours[2].item():
             return f"tails {TAILS[round(saved[2].item()) % len(TAILS)]!r} in the state and {self.tails!r} in the module"
         if self.tails == "regression" and round(saved[3].item()) != ours[3].item():
@@ -235,6 +235,12 @@ class ChebyshevLagrange(LearnedActivation):
         parts += [f"interval={basis.interval}"] if basis.interval != (-1.0, 1.0) else []
         parts += ["inplace=True"] if self.inplace else []
         return ", ".join(parts)
+
+
+def _shorten(one: Sequence[float], other: Sequence[float]) -> tuple[str, str]:
+    """Two intervals with 4 significant digits, or with all if they differ only in later ones."""
+    here, there = (f"({left:.4g}, {right:.4g})" for left, right in (one, other))
+    return (here, there) if here != there else (str(tuple(one)), str(tuple(other)))
 
 
 class WeightedChebyshev(LearnedActivation):

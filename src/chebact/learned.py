@@ -207,6 +207,15 @@ class LearnedActivation(nn.Module):
         if strict and prefix + FOLDED_NAME in state_dict:
             add_once(errors, _FOLDED_STATE)
         given = state_dict.get(key)
+        if isinstance(given, torch.Tensor) and not is_lazy(given) and given.dim() > 1:
+            degree = given.shape[-1] - 1
+            if degree != self.basis.degree:
+                name = f"{self.parameter_name} of {prefix.rstrip('.')}" if prefix else self.parameter_name
+                errors.append(
+                    f"{name} must be of degree {self.basis.degree}, got degree {degree} in the state; build the model "
+                    f"with degree={degree}"
+                )
+                return
         if given is not None and not self.is_materialized:
             if is_lazy(given) or given.numel() == 0:
                 return  # lazy into lazy: nothing to copy

@@ -106,6 +106,7 @@ def plot_activations(
     if figure is None:
         size = (PANEL[0] * max(widths.values()), PANEL[1] * len(parts))
         figure = _pyplot().figure(figsize=size, layout="constrained")
+    last = list(parts.values())[-1]
     grid = figure.subplots(len(parts), max(widths.values()), squeeze=False)
     for row, (name, part) in zip(grid, parts.items(), strict=True):
         for channel, ax in enumerate(row):
@@ -113,7 +114,8 @@ def plot_activations(
                 ax.remove()
                 continue
             plot_activation(part, channel, samples[name], ax)
-            ax.set_title(f"{name or type(part).__name__}, channel {channel}", fontsize="small")
+            ax.set_title(f"{f'module {name}' if name else type(part).__name__}, channel {channel}", fontsize="small")
+            ax.set(xlabel="input" if part is last else "", ylabel="" if channel else "output")
     return figure
 
 
@@ -208,9 +210,10 @@ def _draw_histogram(ax: Axes, x: Tensor, ends: tuple[float, float], bins: int, c
 
 
 def _finish(ax: Axes, module: nn.Module, sample: Tensor | None, ends: tuple[float, float], curves: int) -> None:
-    """Shade the tails, print the share of inputs in them, and add a legend for several curves."""
+    """Name the axes, shade the tails, print the share of inputs in them, and add a legend for several curves."""
     ax.set_xlim(*ends)
     ax.margins(y=0.15)
+    ax.set(xlabel=ax.get_xlabel() or "input", ylabel=ax.get_ylabel() or "output")
     if isinstance(module, ChebyshevLagrange):
         left, right = module.basis.interval
         shade: dict[str, Any] = {"color": "0.5", "alpha": 0.12, "lw": 0, "zorder": 0}
@@ -218,9 +221,9 @@ def _finish(ax: Axes, module: nn.Module, sample: Tensor | None, ends: tuple[floa
         ax.axvspan(right, ends[1], **shade)
         if sample is not None and len(sample):
             share = float(((sample < left) | (sample > right)).double().mean())
-            ax.annotate(
-                f"{share:.1%} outside", (0.98, 0.97), xycoords="axes fraction", ha="right", va="top", fontsize="small"
-            )
+            text = f"{share:.1%} of inputs\noutside the interval"
+            x, side = (0.98, "right") if curves > 1 else (0.02, "left")  # the legend, or most curves, are opposite
+            ax.annotate(text, (x, 0.97), xycoords="axes fraction", ha=side, va="top", fontsize="small")
     if curves > 1:
         ax.legend(fontsize="small", loc="upper left")
 

@@ -14,9 +14,9 @@ from torch.nn.modules.module import register_module_forward_pre_hook
 from torch.nn.parameter import is_lazy
 
 from chebact.channels import find_axis
-from chebact.checks import Interval, check_integer, check_interval, check_module, must_be
+from chebact.checks import Interval, check_integer, check_interval, check_module, describe, must_be
 from chebact.copies import copy_tensors
-from chebact.learned import LearnedActivation
+from chebact.learned import LearnedActivation, learned_activations
 from chebact.torch_modes import transforms_active
 from chebact.watchers import Watcher, unwatch, watch
 
@@ -26,6 +26,7 @@ __all__ = [
     "evaluation_mode",
     "materialize",
     "record_inputs",
+    "refused_example",
     "run_once",
     "share_outside",
     "watching",
@@ -196,15 +197,15 @@ def materialize(model: nn.Module, example: Any) -> nn.Module:
 
     Then its parameters can be counted, averaged, distributed and passed to an optimizer. `example` is an input, a
     tuple of inputs, or a dict of them by name. Nothing else changes: the model runs in evaluation mode and without
-    gradients.
+    gradients. A model without learned activations is an error.
 
     >>> from chebact import ChebyshevLagrange
     >>> model = nn.Sequential(nn.Linear(8, 4), ChebyshevLagrange(), nn.Linear(4, 1))
     >>> sum(p.numel() for p in materialize(model, torch.zeros(1, 8)).parameters())
     57
     """
-    check_module("model", model)
-    run_once(model, example)
+    learned_activations(model)
+    _try_once(model, "example", example)
     lazy = [name for name, parameter in model.named_parameters() if is_lazy(parameter)]
     if lazy:
         raise ValueError(must_be("example", f"an input that reaches every lazy module ({', '.join(lazy)})", example))
@@ -236,7 +237,7 @@ def share_outside(model: nn.Module, data: Any, *, points: int = 2048, seed: int 
     (0.25, {'0': 0.5, '1': 0.0})
     """
     with record_inputs(model, points=points, seed=seed) as samples:
-        run_once(model, data)
+        _try_once(model, "data", data)
     parts = dict(model.named_modules())
     shares, weights = {}, []
     for name, sample in samples.items():
@@ -250,6 +251,31 @@ def share_outside(model: nn.Module, data: Any, *, points: int = 2048, seed: int 
         raise ValueError(must_be("data", "an input that reaches a learned activation of the model", data))
     total = sum(share * weight for share, weight in zip(shares.values(), weights, strict=True)) / sum(weights)
     return ShareOutside(total, shares)
+
+
+def _try_once(model: nn.Module, name: str, example: Any) -> None:
+    try:
+        run_once(model, example)
+    except Exception as error:
+        raise refused_example(name, example, error) from error
+
+
+def refused_example(name: str, example: Any, error: Exception) -> ValueError:
+    """The error for an example, of that name as an argument, on which a model raised."""
+    return ValueError(
+        f"{name} must be an input of the model, a tuple of its inputs or a dict of them by name, got "
+        f"{_describe_example(example)}, on which the model raised {type(error).__name__}: {error}"
+    )
+
+
+def _describe_example(example: Any) -> str:
+    if isinstance(example, Tensor):
+        return f"a tensor of shape {tuple(example.shape)}"
+    if isinstance(example, list):
+        return f"a list of {len(example)}; pass a tuple if these are the inputs"
+    parts = example.values() if isinstance(example, Mapping) else example if isinstance(example, tuple) else ()
+    shapes = ", ".join(str(tuple(part.shape)) for part in parts if isinstance(part, Tensor))
+    return f"{type(example).__name__} with tensors of shape {shapes}" if shapes else describe(example)
 
 
 def run_once(model: nn.Module, example: Any, *, derivatives: bool | None = None) -> Any:

@@ -15,6 +15,9 @@ from chebact.learned import EXTRA_STATE
 
 __all__ = ["load_state_"]
 
+WRAPPERS = {"module.": "DDP or DataParallel", "_orig_mod.": "torch.compile"}
+"""What stands before the names of a wrapped model's state, and who puts it there."""
+
 
 def load_state_(model: nn.Module, state: Mapping[str, Any]) -> nn.Module:
     """Load a state in place; the learned activations take interval and tails from it too. Returns the model.
@@ -22,7 +25,8 @@ def load_state_(model: nn.Module, state: Mapping[str, Any]) -> nn.Module:
     `model.load_state_dict(state)` refuses a state of other intervals or tails, since the heights would be another
     function. After `replace_activations(..., interval="fit")` nobody knows the intervals in advance: build the model,
     replace its activations with any interval, and load. Degrees and channels have to fit. If the state does not fit,
-    the error is that of `load_state_dict`, and the model is as it was.
+    the error is that of `load_state_dict`, and the model is as it was. A state of a wrapped model (DDP, torch.compile)
+    or a checkpoint that holds the state beside other things is an error that says what to pass.
 
     >>> import torch
     >>> state = ChebyshevLagrange(2, interval=(0.0, 6.0)).state_dict()
@@ -35,6 +39,7 @@ def load_state_(model: nn.Module, state: Mapping[str, Any]) -> nn.Module:
     found = {name: part for name, part in model.named_modules() if isinstance(part, ChebyshevLagrange)}
     if not found:
         raise ValueError("model must have a ChebyshevLagrange, got none; use model.load_state_dict(state)")
+    _check_names(model, state)
     before = {name: part.basis for name, part in found.items()}
     tensors = [tensor for tensor in (*model.parameters(), *model.buffers()) if not is_lazy(tensor)]
     weights = [(tensor, tensor.detach().clone()) for tensor in tensors]
@@ -52,3 +57,20 @@ def load_state_(model: nn.Module, state: Mapping[str, Any]) -> nn.Module:
                 tensor.copy_(kept)
         raise
     return model
+
+
+def _check_names(model: nn.Module, state: Mapping[str, Any]) -> None:
+    """A ValueError for the state of a wrapped model, and for a dict that holds the state under a name."""
+    ours = set(model.state_dict())
+    if not state or not ours.isdisjoint(state):
+        return
+    what = "the state of the model itself"
+    for prefix, wrapper in WRAPPERS.items():
+        if all(str(name).startswith(prefix) for name in state):
+            raise ValueError(
+                f"state must be {what}, got names that start with {prefix!r}, as {wrapper} saves them; pass "
+                f"{{name.removeprefix({prefix!r}): value for name, value in state.items()}}"
+            )
+    for name, value in state.items():
+        if isinstance(value, Mapping) and not ours.isdisjoint(value):
+            raise ValueError(f"state must be {what}, got a dict that has it at {name!r}; pass state[{name!r}]")

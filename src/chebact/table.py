@@ -20,11 +20,10 @@ from chebact.checks import (
     check_choice,
     check_count,
     check_degree,
-    check_module,
     check_not_negative,
     must_be,
 )
-from chebact.learned import LearnedActivation
+from chebact.learned import LearnedActivation, learned_activations
 
 __all__ = [
     "ACTIVATIONS",
@@ -225,18 +224,23 @@ def parameter_groups(
 ) -> list[dict[str, Any]]:
     """Two parameter groups for an optimizer: the parameters of the network, and those of the learned activations.
 
+    Of a model with lazy activations, call `materialize` first.
+
     >>> net = nn.Sequential(nn.Linear(2, 4), ChebyshevLagrange(4))
     >>> [group["lr"] for group in parameter_groups(net, lr=0.1, value_lr_scale=0.5)]
     [0.1, 0.05]
     """
-    check_module("model", model)
+    activations = learned_activations(model)
+    lazy = [name or type(part).__name__ for name, part in activations.items() if not part.is_materialized]
+    if lazy:
+        raise ValueError(
+            f"model must have activations whose channels are known, got {', '.join(lazy)} without; call "
+            "chebact.materialize(model, example) first"
+        )
     rate, scale = check_not_negative("lr", lr), check_not_negative("value_lr_scale", value_lr_scale)
     decay = check_not_negative("value_weight_decay", value_weight_decay)
-    shapes = [p for module in model.modules() if isinstance(module, LearnedActivation) for p in module.parameters()]
+    shapes = [p for module in activations.values() for p in module.parameters()]
     learned = {id(p) for p in shapes}
-    if not learned:
-        kinds = "ChebyshevLagrange or WeightedChebyshev"
-        raise ValueError(must_be("model", f"a module with a learned activation ({kinds})", model))
     others = _trainable(p for p in model.parameters() if id(p) not in learned)
     first: dict[str, Any] = {"params": others, "lr": rate}
     if weight_decay is not None:

@@ -71,7 +71,7 @@ def test_the_histogram_counts_the_inputs_and_the_share_outside_is_said(ax):
     np.testing.assert_allclose([bar.get_height() for bar in bars], counts / counts.max() / 3, atol=1e-12)
     np.testing.assert_allclose([bar.get_x() for bar in bars], edges[:-1], atol=1e-9)
     share = (inputs[:, 2].abs() > 1).double().mean().item()
-    assert [text.get_text() for text in ax.texts] == [f"{share:.1%} outside"]
+    assert [text.get_text() for text in ax.texts] == [f"{share:.1%} of inputs\noutside the interval"]
     assert (low, high) == (pytest.approx(inputs[:, 2].min().item()), pytest.approx(inputs[:, 2].max().item()))
 
 
@@ -93,7 +93,7 @@ def test_inputs_in_every_form(ax, layout):
             module(x[:1])
         given, rows = samples[""], x[:1].movedim(1, -1).reshape(-1, 3)
     plot_activation(module, 1, given, ax)
-    assert ax.texts[0].get_text() == f"{(rows[:, 1].abs() > 1).double().mean():.1%} outside"
+    assert ax.texts[0].get_text() == f"{(rows[:, 1].abs() > 1).double().mean():.1%} of inputs\noutside the interval"
 
 
 def test_several_channels_share_the_axes(ax):
@@ -155,7 +155,9 @@ def test_a_model_is_drawn_layer_by_layer_and_left_as_it_was():
     batches = [(torch.randn(10, 4), torch.zeros(10)) for _ in range(3)]
     figure = plot_activations(model, batches, channels=3, figure=Figure())
     titles = [ax.get_title() for ax in figure.axes]
-    assert titles == ["1, channel 0", "1, channel 1", "1, channel 2", "4, channel 0", "4, channel 1"]
+    assert titles == [f"module {name}, channel {k}" for name, count in ((1, 3), (4, 2)) for k in range(count)]
+    assert [ax.get_ylabel() for ax in figure.axes] == ["output", "", "", "output", ""]
+    assert [ax.get_xlabel() for ax in figure.axes] == ["", "", "", "input", "input"]
     assert model.training
     assert torch.equal(model[2].running_mean, means)
     assert not any("forward" in vars(part) for part in model.modules())

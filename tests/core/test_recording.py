@@ -308,6 +308,29 @@ def test_materialize_runs_the_model_once_and_changes_nothing_else():
         chebact.materialize(Unused(), torch.zeros(2, 4))
     with pytest.raises(TypeError, match="model must be"):
         chebact.materialize(3, torch.zeros(2, 4))
+    with pytest.raises(ValueError, match="model must be a module with a learned activation"):
+        chebact.materialize(nn.Linear(4, 4), torch.zeros(2, 4))
+
+
+@pytest.mark.parametrize(
+    ("example", "shown"),
+    [
+        (torch.zeros(2, 3), r"a tensor of shape \(2, 3\)"),
+        ((torch.zeros(2, 4), torch.zeros(2, 4)), r"tuple with tensors of shape \(2, 4\), \(2, 4\)"),
+        ({"x": torch.zeros(2, 4)}, r"dict with tensors of shape \(2, 4\)"),
+        ([torch.zeros(2, 4)], "a list of 1; pass a tuple if these are the inputs"),
+        (None, r"None \(NoneType\)"),
+    ],
+)
+def test_a_wrong_example_is_shown_with_what_the_model_raised(example, shown):
+    lazy = nn.Sequential(nn.Linear(4, 4), chebact.ChebyshevLagrange())
+    known = nn.Sequential(nn.Linear(4, 4), chebact.ChebyshevLagrange(4))
+    what = "must be an input of the model, a tuple of its inputs or a dict of them by name, got"
+    with pytest.raises(ValueError, match=rf"^example {what} {shown}, on which the model raised \w+: "):
+        chebact.materialize(lazy, example)
+    with pytest.raises(ValueError, match=rf"^data {what} {shown}, on which the model raised \w+: "):
+        chebact.share_outside(known, example)
+    assert not lazy[1].is_materialized
 
 
 class Unused(nn.Sequential):

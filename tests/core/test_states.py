@@ -27,7 +27,7 @@ def saved(**choices):
 @pytest.mark.parametrize(
     ("before", "after", "words"),
     [
-        ({"interval": (-3.0, 3.0)}, {}, r"interval \(-3.0, 3.0\) in the state and \(-1.0, 1.0\) in the module"),
+        ({"interval": (-3.0, 3.0)}, {}, r"interval \(-3, 3\) in the state and \(-1, 1\) in the module"),
         ({}, {"interval": (-1.0, 1.5)}, "interval"),
         ({"tails": "none"}, {}, "tails 'none' in the state and 'extrapolate' in the module"),
         ({"tails": "regression"}, {"tails": "regression", "regression_nodes": 3}, "regression nodes"),
@@ -39,17 +39,15 @@ def test_a_state_of_another_function_is_refused(before, after, words, lazy):
         module.load_state_dict(saved(**before))
 
 
-def test_the_message_names_the_interval_to_the_last_digit_and_the_way_to_load():
-    """A module made with the interval that the message names has the function of torch's own state."""
+def test_the_message_names_the_way_to_load_once_for_all_activations():
     state = saved(interval=(0.1, 1 / 3 + 1))
     model = nn.Sequential(ChebyshevLagrange(4), ChebyshevLagrange(4))
     both = {f"{index}.{name}": tensor for index in (0, 1) for name, tensor in state.items()}
     with pytest.raises(RuntimeError, match=r"interval='fit'") as caught:
         model.load_state_dict(both)
     assert str(caught.value).count("chebact.load_state_(model, state)") == 1
-    named = eval(str(caught.value).partition("got interval ")[2].partition(" in the state")[0])
-    ChebyshevLagrange(4, interval=named).load_state_dict(state)
-    assert named == (0.1, 1 / 3 + 1)
+    assert str(caught.value).count("got interval (0.1, 1.333) in the state and (-1, 1) in the module") == 2
+    assert chebact.load_state_(model, both)[1].basis.interval == (0.1, 1 / 3 + 1)
 
 
 def test_a_new_process_loads_what_surgery_fitted_by_load_state_and_plain_tensors(tmp_path):
@@ -79,7 +77,7 @@ def test_load_state_takes_the_tails_and_leaves_a_model_that_does_not_fit_as_it_w
     lazy = chebact.load_state_(ChebyshevLagrange(), saved(**choices))
     assert torch.equal(lazy(x), module(x))
     wrong = ChebyshevLagrange(4, degree=5)
-    with pytest.raises(RuntimeError, match="size mismatch"):
+    with pytest.raises(RuntimeError, match="heights must be of degree 5, got degree 3 in the state; build the model"):
         chebact.load_state_(wrong, saved(**choices))
     assert (wrong.basis.interval, wrong.tails) == ((-1.0, 1.0), "extrapolate")
     with pytest.raises(ValueError, match="state must be an extra state of ChebyshevLagrange"):
@@ -200,3 +198,51 @@ def test_load_state_that_fails_leaves_every_weight_and_interval():
     assert torch.equal(model(x), wanted)
     with pytest.raises(ValueError, match=r"model must have a ChebyshevLagrange, got none; use model.load_state_dict"):
         chebact.load_state_(nn.Linear(2, 2), {})
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+@pytest.mark.parametrize("kind", [ChebyshevLagrange, WeightedChebyshev])
+def test_a_state_of_another_degree_says_which_degree_to_build(kind, lazy):
+    model = nn.Sequential(nn.Linear(2, 4), kind(None if lazy else 4))
+    state = nn.Sequential(nn.Linear(2, 4), kind(4, degree=5)).state_dict()
+    name = model[1].parameter_name
+    words = rf"{name} of 1 must be of degree 3, got degree 5 in the state; build the model with degree=5"
+    loaders = [model.load_state_dict] + ([lambda given: chebact.load_state_(model, given)] if name == "heights" else [])
+    for load in loaders:
+        with pytest.raises(RuntimeError, match=words) as caught:
+            load(state)
+        assert "size mismatch" not in str(caught.value)
+
+
+def test_intervals_have_four_digits_in_messages_or_all_if_these_are_equal():
+    for interval, words in (
+        ((-1 / 3, 2.23423), r"\(-0.3333, 2.234\) in"),
+        ((-1.0, 1.00001), r"\(-1.0, 1.00001\) in"),
+    ):
+        with pytest.raises(RuntimeError, match=words) as caught:
+            ChebyshevLagrange(4).load_state_dict(saved(interval=interval))
+        lines = str(caught.value).splitlines()
+        assert "use chebact.load_state_(model, state)" in lines[1]
+        assert "in the state and" in lines[2]
+
+
+def wrapped(state, prefix):
+    return {f"{prefix}{name}": value for name, value in state.items()}
+
+
+def test_load_state_says_what_to_pass_of_a_wrapped_model_and_of_a_checkpoint():
+    def build():
+        return filled(nn.Sequential(nn.Linear(2, 4), ChebyshevLagrange(4)))
+
+    model, state = build(), build().state_dict()
+    for prefix, wrapper in (("module.", "DDP or DataParallel"), ("_orig_mod.", "torch.compile")):
+        words = rf"state must be the state of the model itself, got names that start with '{prefix}', as {wrapper}"
+        with pytest.raises(ValueError, match=words) as caught:
+            chebact.load_state_(model, wrapped(state, prefix))
+        code = str(caught.value).partition("; pass ")[2]
+        chebact.load_state_(model, eval(code, {"state": wrapped(state, prefix)}))
+    for key in ("model", "state_dict"):
+        with pytest.raises(ValueError, match=rf"got a dict that has it at '{key}'; pass state\['{key}'\]"):
+            chebact.load_state_(model, {"epoch": 3, key: state})
+    inside = nn.ModuleDict({"module": build()})
+    assert chebact.load_state_(inside, inside.state_dict()) is inside

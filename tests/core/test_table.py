@@ -41,6 +41,14 @@ def test_parameter_groups_hold_a_shared_activation_once_and_leave_frozen_ones_ou
     assert (second["lr"], second["weight_decay"]) == (0.1, 0.0)
 
 
+def test_parameter_groups_of_a_lazy_model_ask_for_materialize():
+    net = nn.Sequential(nn.Linear(2, 4), ChebyshevLagrange(), nn.Linear(4, 4), ChebyshevLagrange(4))
+    words = r"model must have activations whose channels are known, got 1 without; call chebact.materialize"
+    with pytest.raises(ValueError, match=words):
+        chebact.parameter_groups(net, lr=0.1)
+    assert len(chebact.parameter_groups(chebact.materialize(net, drawn(1, 2)), lr=0.1)[1]["params"]) == 2
+
+
 def test_the_table_has_the_paper_s_names_and_takes_a_user_s_own():
     names = ("relu", "tanh", "cubic", "cl", "wcp", "pcs-cl", "tanh-cl", "cl-regression", "cl-extrapolate")
     assert tuple(chebact.ACTIVATIONS)[:9] == names

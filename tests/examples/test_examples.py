@@ -2,6 +2,7 @@
 
 import importlib.util
 import math
+import re
 import sys
 from pathlib import Path
 
@@ -76,17 +77,53 @@ def test_the_compiled_gpt_has_the_losses_of_the_eager_one(more, request):
         assert curve[-1][2] == pytest.approx(eager[name][-1][2], rel=0.01 if more else 1e-4)
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["--steps", "0"], "--steps must be at least 1, got 0"),
-        (["--picture", "no/such/folder/gpt.png"], "--picture must be in a folder that exists"),
-    ],
-)
-def test_the_gpt_refuses_odd_options_before_it_trains(words, said, capsys):
+NUMBERS = {
+    "gpt": {"steps": 1, "seed": 0},
+    "pde": {"adam": 1, "lbfgs": 1, "points": 1, "seed": 0},
+    "residual_digits": {"epochs": 1, "seeds": 1, "points": 50},
+}
+"""The numbers that each example takes, and the least of each."""
+
+
+def refuse(name, words, capsys):
+    """What an example says to odd options; it must not train first, which would print."""
+    if name == "residual_digits":
+        pytest.importorskip("sklearn", reason="scikit-learn is not installed")
+    with pytest.raises(SystemExit) as caught:
+        load(name).main(words)
+    assert caught.value.code == 2
+    said = capsys.readouterr()
+    assert not said.out
+    return said.err
+
+
+@pytest.mark.parametrize(("name", "option"), [(name, option) for name in NUMBERS for option in NUMBERS[name]])
+def test_examples_refuse_odd_numbers_before_they_train(name, option, capsys):
+    least = NUMBERS[name][option]
+    for value in (least - 1, 2**63):
+        said = refuse(name, [f"--{option}={value}"], capsys)
+        assert f"--{option} must be at least {least} and below 2^63, got {value}" in said
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+@pytest.mark.parametrize("picture", ["", ".", "here.png", "no/such/folder/a.png", "picture", "picture.xyz"])
+def test_examples_refuse_odd_pictures_before_they_train(name, picture, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "here.png").mkdir()
+    said = refuse(name, ["--picture", picture], capsys)
+    assert f"--picture must be a .png, .svg or .pdf file in a folder that exists, got {picture!r}" in said
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_the_help_of_an_example_says_what_each_option_is_and_its_default(name, capsys):
+    if name == "residual_digits":
+        pytest.importorskip("sklearn", reason="scikit-learn is not installed")
     with pytest.raises(SystemExit):
-        load("gpt").main(words)
-    assert said in capsys.readouterr().err
+        load(name).main(["--help"])
+    shown = " ".join(capsys.readouterr().out.split())
+    for option, least in NUMBERS[name].items():
+        assert re.search(rf"--{option} {option.upper()} \w[^(]* at least {least} \(default: \d+\)", shown)
+    assert "--picture FILE draw the results: a .png, .svg or .pdf file" in shown
 
 
 def test_losses_at_equal_time_lie_on_the_line_between_two_tests():
@@ -94,7 +131,7 @@ def test_losses_at_equal_time_lie_on_the_line_between_two_tests():
     assert load("gpt").losses_at_equal_time(curves) == (2.0, {"fast": 2.0, "slow": 3.5})
 
 
-def test_the_residual_network_is_operated_on_and_its_heights_are_trained(tmp_path):
+def test_the_residual_network_gets_learned_curves_and_its_heights_are_trained(tmp_path):
     pytest.importorskip("sklearn", reason="scikit-learn is not installed")
     small = ["--epochs", "1", "--seeds", "1", "--points", "200"]
     scores = load("residual_digits").main([*small, "--picture", str(tmp_path / "digits.png")])

@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -42,6 +43,9 @@ def test_the_notebook_runs_and_ends_below_relu(tmp_path, monkeypatch, capsys):
     for number, cell in enumerate(json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"]):
         if cell["cell_type"] == "code":
             exec(compile("".join(cell["source"]), f"cell {number}", "exec"), names)
+    page = (DOCS / "quickstart.md").read_text(encoding="utf-8")
+    printed = {name: float(error) for name, error in re.findall(r"^(\w+): test RMSE ([\d.]+)$", page, re.MULTILINE)}
+    assert names["errors"] == pytest.approx(printed, rel=0.4)
     assert names["errors"]["chebact"] < 0.5 * names["errors"]["ReLU"]  # the committed records say a third
     assert capsys.readouterr().out.endswith("True\n")  # what was saved and loaded computes the same
     assert (tmp_path / "learned.png").stat().st_size > 10_000

@@ -12,8 +12,8 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from chebact.checks import describe
 from chebact.copies import copy_tensors
+from chebact.recording import refused_example
 from chebact.surgery.layouts import Layout
 from chebact.surgery.places.layers_before import LayersBefore
 from chebact.surgery.trials.comparing import tensors_in
@@ -96,10 +96,7 @@ def observe(
     try:
         output = run_alike(model, example, watch)
     except Exception as error:
-        raise ValueError(
-            f"example must be an input of the model, a tuple of its inputs or a dict of them by name, got "
-            f"{_described(example)}, on which the model raised {type(error).__name__}: {error}"
-        ) from error
+        raise refused_example("example", example, error) from error
     if layer := watchers[-1].layers.unbatched:
         raise ValueError(f"example must have a batch axis, got an input of {layer} without one; pass x.unsqueeze(0)")
     return Observation(watchers[-1].visits, output)
@@ -194,12 +191,3 @@ def _some(x: Tensor, layout: Layout | str) -> tuple[Tensor, Tensor]:
     inner = 1 if isinstance(layout, str) else math.prod(x.shape[layout.channel_dim % x.dim() + 1 :])
     count = 1 if isinstance(layout, str) else layout.channels
     return flat.double().cpu(), places // max(1, inner) % max(1, count)
-
-
-def _described(example: Any) -> str:
-    if isinstance(example, Tensor):
-        return f"a tensor of shape {tuple(example.shape)}"
-    if isinstance(example, list):
-        return f"a list of {len(example)}; pass a tuple if these are the inputs"
-    shapes = ", ".join(str(tuple(tensor.shape)) for tensor in tensors_in(example))
-    return f"{type(example).__name__} with tensors of shape {shapes}" if shapes else describe(example)
