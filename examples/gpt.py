@@ -72,6 +72,7 @@ class Run:
 
     def __init__(self, model, steps, compiled, bf16):
         if any(isinstance(part, chebact.ChebyshevLagrange) for part in model.modules()):
+            chebact.materialize(model, torch.zeros(1, CONTEXT, dtype=torch.long))
             groups = chebact.parameter_groups(model, lr=LR, weight_decay=0.01)  # no decay of the heights
         else:
             groups = [{"params": list(model.parameters()), "weight_decay": 0.01}]
@@ -105,8 +106,7 @@ def train(steps, seed, compiled=False, bf16=False, tests=10):
     runs = {}
     for name, layer in LAYERS.items():
         torch.manual_seed(seed)
-        model = chebact.materialize(GPT(letters, layer), torch.zeros(1, CONTEXT, dtype=torch.long))
-        runs[name] = Run(model, steps, compiled, bf16)
+        runs[name] = Run(GPT(letters, layer), steps, compiled, bf16)
     draws = torch.Generator().manual_seed(seed)
     held_out = [draw_batch(test_ids, torch.Generator().manual_seed(1000 + k)) for k in range(8)]
     for run in runs.values():  # what is compiled is compiled here, before the clock starts
