@@ -6,10 +6,10 @@ from typing import Any
 
 from torch import nn
 
-from chebact.checks import check_integer, check_module, describe, must_be
+from chebact.checks import check_integer, check_module, must_be
 from chebact.learned import LearnedActivation
 from chebact.plotting import plot_activation
-from chebact.recording import InputSample, record_inputs, run_once
+from chebact.recording import InputSample, record_inputs, refused_example, run_once
 
 __all__ = ["log_activations"]
 
@@ -58,10 +58,7 @@ def _samples(model: nn.Module, data: Any) -> dict[str, InputSample]:
         try:
             run_once(model, data)
         except Exception as error:
-            raise ValueError(
-                f"data must be an input of the model, a tuple of its inputs or a dict of them by name, got "
-                f"{describe(data)}, on which the model raised {type(error).__name__}: {error}"
-            ) from error
+            raise refused_example("data", data, error) from error
     return {name: sample for name, sample in samples.items() if sample.calls}
 
 

@@ -12,7 +12,7 @@ from torch import nn
 from chebact.surgery.graphs import guards
 from chebact.surgery.graphs.aliases import writes
 from chebact.surgery.graphs.tracing import Traced
-from chebact.surgery.subclasses import subclass_of
+from chebact.surgery.trials.subclasses import subclass_of
 
 __all__ = ["call_instead", "forward_of", "rewrite_forward"]
 

@@ -26,7 +26,7 @@ from chebact.surgery.graphs.side_effects import (
 )
 from chebact.surgery.kinds import METHODS
 from chebact.surgery.layouts import PASSING, Layout, consumed_by, produced_by
-from chebact.surgery.subclasses import subclass_of
+from chebact.surgery.trials.subclasses import subclass_of
 
 __all__ = ["Traced", "TracingError", "callee_of", "find_layout", "functions_in_code", "names_in_code", "trace"]
 

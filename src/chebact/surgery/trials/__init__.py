@@ -1,3 +1,3 @@
-"""Trials of a model that leave it as it was: its copy, its state, its random numbers, and whether two runs agree."""
+"""Trials of a model that leave it as it was: its copy, classes, state, random numbers, and whether two runs agree."""
 
 __all__: list[str] = []

@@ -9,6 +9,8 @@ from typing import Any
 
 from torch import nn
 
+from chebact.surgery.trials.subclasses import subclass_of
+
 __all__ = ["copy_structure", "keep_activation_when_copied_"]
 
 
@@ -53,7 +55,7 @@ def _class_that_keeps(origin: Any) -> Any:
         "__doc__": origin.__doc__,
         "_keeps_activation": True,
     }
-    return type(origin.__name__, (origin,), members)
+    return subclass_of(origin, members)
 
 
 def _uncover_children_(part: nn.Module) -> None:
