@@ -92,8 +92,9 @@ def replace_activations(
         init: "same" starts as the function that is replaced; or as `ChebyshevLagrange` takes it.
         interval: of all; "fit" puts 90 % of the inputs that the example gives each activation into its interval.
         channel_dim: the channel axis of those activations of which neither the run nor the layers tell it.
-        where: which ones: a name or names with * and ?, a slice of all in order (`slice(-8, None)` is the last 8), or
-            a function of each one found, which has a `name`, a `kind` and `channels`.
+        where: which ones: a name or names with * and ?, a slice of all in their order, with an example that of the calls
+            (`slice(-8, None)` is the last 8), or a function of each one found, which has a `name`, a `kind` and
+            `channels`.
         functional: False leaves functions in forward methods alone.
         copy: the new model gets copies of all weights.
         dry_run: only the report; `.model` is the model that was given.
