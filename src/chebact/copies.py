@@ -34,7 +34,9 @@ def _copy(value: Any, derivatives: bool, copies: dict[int, Any]) -> Any:
         return copies[id(value)]
     if isinstance(value, Tensor):
         with torch.no_grad():
-            copies[id(value)] = value.detach().clone().requires_grad_(derivatives and value.requires_grad)
+            copies[id(value)] = value.detach().clone()
+        if derivatives and value.requires_grad:  # functorch refuses to be asked for none, too
+            copies[id(value)].requires_grad_()
     elif isinstance(value, tuple):
         copies[id(value)] = _copy_tuple(value, derivatives, copies)
     elif isinstance(value, (list, deque, dict, UserDict)):  # of others a shallow copy may write into the original

@@ -152,6 +152,11 @@ MOVES = {
     "joined": (lambda x: torch.cat([x, x], 1), 1),
     "stack": (lambda x: torch.stack([x, x], 0), 2),
     "stack behind": (lambda x: torch.stack([x, x], -1), 1),
+    "stack of as many as channels": (lambda x: torch.stack([x[:, :, 0, 0]] * 6, 1), 2),
+    "einsum": (lambda x: torch.einsum("nchw->nhwc", x), None),
+    "turned by 90 degrees": (lambda x: torch.rot90(x, 1, (1, 2)), None),
+    "windows": (lambda x: x.unfold(2, 2, 1), None),
+    "adjoint": (lambda x: x[:, :, 0].adjoint(), 2),
     "weights from the right": (lambda x: x.permute(0, 2, 3, 1) @ torch.ones(6, 9), 3),
     "weights from the left": (lambda x: torch.ones(9, 6) @ x.flatten(2), 1),
 }
@@ -166,6 +171,48 @@ class Watch(torch.overrides.TorchFunctionMode):
         result = func(*args, **(kwargs or {}))
         self.following.step(func, args, kwargs or {}, result)
         return result
+
+
+def test_a_batch_of_one_that_is_joined_with_the_channels_is_not_taken_for_them():
+    net = Net(lambda net, x: F.relu(net["conv"](x).reshape(-1, 1, 8, 8)), conv=nn.Conv2d(3, 8, 1))
+    with pytest.raises(ValueError, match="must have an activation that can be replaced") as error:
+        chebact.replace_activations(net, torch.randn(1, 3, 8, 8))
+    assert "pass channel_dim" in str(error.value)
+
+
+def test_folded_windows_have_the_channels_of_the_next_layer():
+    model = nn.Sequential(nn.Conv1d(4, 32, 1), nn.Fold((32, 32), 2, stride=2), nn.ReLU(), nn.Conv2d(8, 6, 1))
+    (row,) = chebact.replace_activations(model, torch.randn(2, 4, 256)).report.replaced
+    assert (row.channels, row.channel_dim) == (8, 1)
+
+
+class Mapped(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.line = nn.Linear(8, 2)
+
+    def forward(self, x):
+        return torch.vmap(self.line)(x)
+
+
+class Ragged(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.line, self.act, self.out = nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2)
+
+    def forward(self, x):
+        y = self.line(x)
+        rows = torch.nested.as_nested_tensor([y[0, :3], y[1]]) * 2
+        return self.out(self.act(torch.nested.to_padded_tensor(rows, 0.0)))
+
+
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors is in prototype stage:UserWarning")
+def test_layers_inside_of_transforms_and_ragged_tensors_are_no_obstacle():
+    mapped = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), Mapped())
+    (row,) = chebact.replace_activations(mapped, torch.randn(5, 4)).report.replaced
+    assert (row.name, row.channels) == ("1", 8)
+    (row,) = chebact.replace_activations(Ragged(), torch.randn(2, 5, 4)).report.replaced
+    assert (row.name, row.channels, row.channel_dim) == ("act", 8, -1)
 
 
 @pytest.mark.parametrize("name", MOVES)

@@ -92,7 +92,7 @@ def replace_activations(
         init: "same" starts as the function that is replaced; or as `ChebyshevLagrange` takes it.
         interval: of all; "fit" puts 90 % of the inputs that the example gives each activation into its interval.
         channel_dim: the channel axis of those activations of which neither the run nor the layers tell it.
-        where: which ones: a name or names with * and ?, a slice of all in their order, with an example that of the calls
+        where: which ones: a name or names with * and ?, a slice of all in their order, with an example that of calls
             (`slice(-8, None)` is the last 8), or a function of each one found, which has a `name`, a `kind` and
             `channels`.
         functional: False leaves functions in forward methods alone.

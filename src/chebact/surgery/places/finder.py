@@ -174,8 +174,10 @@ class Finder:
         original = callee if is_module else function or function_of_call(callee, (), {})
         function = function_of_module(callee) if is_module else original
         in_place = in_place or getattr(callee, "inplace", False) is True
-        if not is_pointwise(function, callee):
-            self.left.append(Left(name, kind, "it is no function of each number alone"))
+        on_meta = is_module and any(p.is_meta for p in callee.parameters())
+        if on_meta or not is_pointwise(function, callee):
+            reason = "its numbers are on the meta device" if on_meta else "it is no function of each number alone"
+            self.left.append(Left(name, kind, reason))
             return
         place = (name, kind, parent, attribute, function, original, layout)
         self.sites.append(Site(*place, seen, in_place, traced, index))

@@ -13,7 +13,7 @@ from torch.utils.weak import WeakTensorKeyDictionary
 __all__ = ["Following", "Trace", "name_of"]
 
 MOVING = {
-    *("T", "mT", "H", "mH", "t", "permute", "transpose", "movedim", "moveaxis", "swapaxes", "swapdims"),
+    *("T", "mT", "H", "mH", "t", "adjoint", "permute", "transpose", "movedim", "moveaxis", "swapaxes", "swapdims"),
     *("reshape", "view", "view_as", "reshape_as", "flatten", "ravel", "unflatten", "squeeze", "unsqueeze", "expand"),
     *("expand_as", "chunk", "split", "tensor_split", "narrow", "select", "unbind", "__getitem__", "broadcast_to"),
 }
@@ -21,6 +21,35 @@ MOVING = {
 JOINING = {"cat", "concat", "concatenate", "glu", "pad", "index_select"}
 """What may give more or fewer channels at the same axis."""
 PRODUCTS = {"matmul", "mm", "bmm", "__matmul__", "__rmatmul__", "baddbmm", "addmm", "addbmm"}
+SPATIAL = (
+    "pool",
+    "interpolate",
+    "upsample",
+    "pad",
+    "norm",
+    "dropout",
+    "cat",
+    "concat",
+    "glu",
+    "index_select",
+    "mean",
+    "sum",
+)
+"""Words in the names of functions that may change the lengths of other axes than that of the channels."""
+LOSING = {
+    "fold",
+    "col2im",
+    "unfold",
+    "im2col",
+    "tensordot",
+    "rot90",
+    "diag_embed",
+    "as_strided",
+    "einsum",
+    "kron",
+    "cdist",
+}
+"""What may put the numbers at axes that its shapes do not tell."""
 MIXING = {"einsum", "tensordot", "cdist", "outer", "kron"}
 LAYERS = {"linear": -1, "conv1d": 1, "conv2d": 1, "conv3d": 1, "conv_transpose1d": 1, "conv_transpose2d": 1}
 """Functions that make channels as a layer does, and their axis."""
@@ -63,7 +92,14 @@ class Following:
         return found
 
     def step(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> None:
-        """A function of torch was called on some tensors, and gave that."""
+        """A function of torch was called on some tensors, and gave that; what cannot be followed is forgotten."""
+        try:
+            self._step(function, args, kwargs, result)
+        except (RuntimeError, TypeError, ValueError, IndexError):  # tensors of other kinds have no shape or strides
+            for each in _tensors(result):
+                self._set(each, None)
+
+    def _step(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> None:
         name, made = name_of(function), list(_tensors(result))
         given = [each for each in _tensors((args, kwargs)) if each in self.traces]
         if made and name in LAYERS:
@@ -76,7 +112,12 @@ class Following:
             self._set(made[0], None)
         else:
             for each in made:
-                self._set(each, self._product(name, args, each) if name in PRODUCTS else self._same(name, given, each))
+                if name in PRODUCTS:
+                    self._set(each, self._product(name, args, each))
+                elif name == "stack":
+                    self._set(each, self._stacked(args, kwargs, given[0], each))
+                else:
+                    self._set(each, self._same(name, given, each))
 
     def _set(self, tensor: Tensor, trace: Trace | None) -> None:
         if trace is not None:
@@ -96,23 +137,23 @@ class Following:
             marker = _marker(tuple(source.shape), trace.axis)
             named = {name: value for name, value in kwargs.items() if name != "input"}
             with suppress(RuntimeError):  # no view has these strides: the axis was joined with another
-                axes = [_axis_of(moved, marker) for moved in _tensors(function(marker, *rest, **named))]
+                axes = [
+                    _axis_of(moved, source.shape[trace.axis]) for moved in _tensors(function(marker, *rest, **named))
+                ]
         for each, axis in zip(made, axes, strict=False):
             self._set(each, trace._replace(axis=axis))
 
     def _same(self, name: str, given: list[Tensor], made: Tensor) -> Trace | None:
         """All else leaves the channels at their axis, counted from the last, or nothing is known."""
         traces = [self.traces[each] for each in given]
-        if len(given) > 1 and name in MIXING:
-            return MIXED
+        if name in LOSING:
+            return MIXED if len(given) > 1 and name in MIXING else None
         axes, grown = set[int](), False
         for each, trace in zip(given, traces, strict=True):
             if trace.axis is None or made.dim() < each.dim():
                 continue
             axis, size = trace.axis + made.dim() - each.dim(), each.shape[trace.axis]
-            if name == "stack":
-                axis = trace.axis + 1 if made.shape[: trace.axis + 1] != each.shape[: trace.axis + 1] else trace.axis
-            if made.shape[axis] == size or name in JOINING:
+            if (made.shape[axis] == size or name in JOINING) and _fits(name, made, each, axis):
                 axes.add(axis)
             grown = grown or size == 1 < made.shape[axis]
         if len(axes) == 1:
@@ -120,6 +161,11 @@ class Following:
         if len(axes) > 1 or (grown and len(given) > 1) or any(trace.mixed for trace in traces):
             return MIXED
         return None
+
+    def _stacked(self, args: tuple[Any, ...], kwargs: Any, given: Tensor, made: Tensor) -> Trace | None:
+        trace: Trace = self.traces[given]
+        dim = kwargs.get("dim", args[1] if len(args) > 1 else 0) % made.dim()
+        return trace if trace.axis is None else trace._replace(axis=trace.axis + (dim <= trace.axis))
 
     def _product(self, name: str, args: tuple[Any, ...], made: Tensor) -> Trace | None:
         """Of a product of matrices: the axis of either factor that is not summed over, or the new one that unknown
@@ -163,13 +209,23 @@ def _marker(shape: tuple[int, ...], axis: int) -> Tensor:
     """A tensor of that shape in the memory of one axis: all other strides are 0, so views tell where the axis went."""
     sizes = [1] * len(shape)
     sizes[axis] = shape[axis]
-    return torch.empty(shape[axis], device="cpu").view(sizes).expand(shape)
+    return torch.empty(shape[axis], device="meta").view(sizes).expand(shape)
 
 
-def _axis_of(moved: Tensor, marker: Tensor) -> int | None:
-    """The one axis along which a view of a marker has memory; None where it was split, joined or copied."""
-    if moved.untyped_storage().data_ptr() != marker.untyped_storage().data_ptr():
+def _axis_of(moved: Tensor, size: int) -> int | None:
+    """The one axis along which a view of a marker has memory, of `size` numbers; None where it was split, joined with
+    another, or copied.
+    """
+    axes = [axis for axis, (n, stride) in enumerate(zip(moved.shape, moved.stride(), strict=True)) if n > 1 and stride]
+    if len(axes) != 1 or (moved.shape[axes[0]] - 1) * moved.stride(axes[0]) >= size:
         return None
-    sizes = zip(moved.shape, moved.stride(), strict=True)
-    axes = [axis for axis, (size, stride) in enumerate(sizes) if size > 1 and stride]
-    return axes[0] if len(axes) == 1 else None
+    return axes[0]
+
+
+def _fits(name: str, made: Tensor, given: Tensor, axis: int) -> bool:
+    """Whether the other axes agree too, up to broadcasting, where the function does not change them."""
+    if any(word in name for word in SPATIAL):
+        return True
+    pairs = zip(reversed(made.shape), reversed(given.shape), strict=False)
+    same = (a == b or 1 in (a, b) or place == made.dim() - 1 - axis for place, (a, b) in enumerate(pairs))
+    return all(same)

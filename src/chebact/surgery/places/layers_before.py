@@ -47,9 +47,12 @@ class LayersBefore:
                 self.following.start(first, layout.channel_dim, layout.evidence)
 
     def find_layout(self, x: Tensor, caller: nn.Module) -> tuple[Layout | str, bool]:
-        """The layout of what an activation is given, and whether it was followed from a layer to that tensor."""
+        """The layout of what an activation is given, and whether it was followed from a layer to that tensor.
+
+        Of more than two axes the first is the batch: a reshape of a batch of 1 joins the channels with it.
+        """
         trace = self.following.find(x)
-        if trace is not None and trace.axis is not None and x.dim() > 1:
+        if trace is not None and trace.axis is not None and x.dim() > 1 and (trace.axis or x.dim() == 2):
             followed, known = _at_axis_of(x, trace), self._by_caller(tuple(x.shape), caller)
             return (known if known and known[:2] == followed[:2] else followed), True
         if trace is not None and trace.mixed:

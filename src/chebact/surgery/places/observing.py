@@ -18,6 +18,7 @@ from chebact.surgery.layouts import Layout
 from chebact.surgery.places.layers_before import LayersBefore
 from chebact.surgery.trials.comparing import tensors_in
 from chebact.surgery.trials.running import run_alike
+from chebact.torch_modes import transforms_active
 
 __all__ = ["Call", "Observation", "Visit", "observe"]
 
@@ -120,6 +121,9 @@ class _Watcher:
                 self._write(self._child_name(module), x, module)
             self.stack.append((module, None))
             return
+        if transforms_active():  # tensors of vmap and grad end with them, so that nothing can be kept or compared
+            self.stack.append((module, None))
+            return
         visit = Visit(*copy_tensors((args, kwargs)))  # since layers that work in place write over what they are given
         self.visits.setdefault(self.names[id(module)], []).append(visit)
         self.stack.append((module, visit))
@@ -170,7 +174,8 @@ class _Functions(TorchFunctionMode):
         if self.watcher.is_activation(func):
             self.watcher.call(func, args, kwargs or {})
         result = func(*args, **(kwargs or {}))
-        self.watcher.layers.following.step(func, args, kwargs or {}, result)
+        if not transforms_active():
+            self.watcher.layers.following.step(func, args, kwargs or {}, result)
         return result
 
 

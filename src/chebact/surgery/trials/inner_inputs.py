@@ -10,6 +10,7 @@ from typing import Any
 from torch import nn
 
 from chebact.surgery.trials.comparing import difference_between, is_same
+from chebact.torch_modes import transforms_active
 
 __all__ = ["Arguments", "InnerInputs", "layers_that_compute"]
 
@@ -43,6 +44,8 @@ class InnerInputs:
 
     def _make_hook(self, name: str) -> Any:
         def compare(layer: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+            if transforms_active():
+                return
             call = self._calls[name]
             self._calls[name] += 1
             if call < len(self.before[name]) and not is_same((args, kwargs), self.before[name][call]):
