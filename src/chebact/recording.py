@@ -16,7 +16,7 @@ from torch.nn.parameter import is_lazy
 from chebact.channels import find_axis
 from chebact.checks import Interval, check_integer, check_interval, check_module, describe, must_be
 from chebact.copies import copy_tensors
-from chebact.learned import LearnedActivation, learned_activations
+from chebact.learned import LearnedActivation
 from chebact.torch_modes import transforms_active
 from chebact.watchers import Watcher, unwatch, watch
 
@@ -197,14 +197,14 @@ def materialize(model: nn.Module, example: Any) -> nn.Module:
 
     Then its parameters can be counted, averaged, distributed and passed to an optimizer. `example` is an input, a
     tuple of inputs, or a dict of them by name. Nothing else changes: the model runs in evaluation mode and without
-    gradients. A model without learned activations is an error.
+    gradients. A model with nothing lazy stays as it is.
 
     >>> from chebact import ChebyshevLagrange
     >>> model = nn.Sequential(nn.Linear(8, 4), ChebyshevLagrange(), nn.Linear(4, 1))
     >>> sum(p.numel() for p in materialize(model, torch.zeros(1, 8)).parameters())
     57
     """
-    learned_activations(model)
+    check_module("model", model)
     _try_once(model, "example", example)
     lazy = [name for name, parameter in model.named_parameters() if is_lazy(parameter)]
     if lazy:
