@@ -180,9 +180,12 @@ def refuse(arguments: list[str], command: str) -> None:
 
 
 def in_parallel(arguments: list[str]) -> list[str]:
-    """Run pytest in two processes, unless the arguments set the number."""
+    """Run pytest in two processes, unless the arguments set the number.
+
+    A file stays in one process, in the order of tests/conftest.py: what it compiles and sets up, it does once.
+    """
     settled = any(word.startswith(("-n", "-p", "--numprocesses", "--pdb")) for word in arguments)
-    return arguments if settled else ["-n", "2", *arguments]
+    return arguments if settled else ["-n", "2", "--dist", "loadfile", "--no-loadscope-reorder", *arguments]
 
 
 def run_in(python: Path, module: str, *arguments: str) -> int:

@@ -58,6 +58,14 @@ def threads_by_folder(request):
         request.getfixturevalue("one_thread")
 
 
+def longest_first(items, root):
+    """The contract of the kernels first: it compiles most of the code, for minutes. Then the folders from the last to
+    the first, so that a second process has files that need little of that code meanwhile, and short files at the end.
+    """
+    items.sort(key=lambda item: item.path.relative_to(root).parts[1], reverse=True)
+    items.sort(key=lambda item: item.path.name != "test_contract.py")
+
+
 @pytest.hookimpl(tryfirst=True)  # before -m is looked at
 def pytest_collection_modifyitems(config, items):
     """Mark what opens a browser or interprets the GPU kernel; leave out the slow ones unless -m speaks of them."""
@@ -70,3 +78,4 @@ def pytest_collection_modifyitems(config, items):
     if "slow" not in config.option.markexpr:
         config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("slow")])
         items[:] = [item for item in items if not item.get_closest_marker("slow")]
+    longest_first(items, config.rootpath)

@@ -34,10 +34,9 @@ def test_dropout_in_forward_follows_the_mode(tmp_path):
     assert [step.kind for step in read_program(network, drawn(1, 3)).steps] == ["linear"]
 
 
-@pytest.mark.parametrize("memory", [torch.channels_last, torch.contiguous_format])
-def test_the_memory_format_of_the_example_does_not_matter(memory, tmp_path):
+def test_the_memory_format_of_the_example_does_not_matter(tmp_path):
     network, x = made("plain")
-    path = chebact.to_c(network, tmp_path / "network.c", example=x.to(memory_format=memory))
+    path = chebact.to_c(network, tmp_path / "network.c", example=x.to(memory_format=torch.channels_last))
     assert path.read_text() == chebact.to_c(network, tmp_path / "again.c", example=drawn(1, 3, 9, 8)).read_text()
     assert "takes 216 numbers of shape (3, 9, 8) in C order" in path.read_text()
 

@@ -67,8 +67,11 @@ def worst(got, x, part):
     return largest
 
 
-CASES = [(interval, dtype) for interval in INTERVALS for dtype in (torch.float32, torch.float64)]
-CASES += [(interval, dtype) for interval in INTERVALS[:3] for dtype in (torch.bfloat16, torch.float16)]
+WIDE, HALF = (torch.float32, torch.float64), (torch.bfloat16, torch.float16)
+CASES = [(interval, dtype) for interval in INTERVALS for dtype in WIDE]
+CASES += [(interval, dtype) for interval in INTERVALS[:3] for dtype in HALF]
+SLOW = [(interval, torch.float64) for interval in INTERVALS[3:]] + [(INTERVALS[1], dtype) for dtype in HALF]
+CASES = [pytest.param(*case, marks=pytest.mark.slow if case in SLOW else ()) for case in CASES]
 
 
 @pytest.mark.parametrize(("interval", "dtype"), CASES, ids=str)

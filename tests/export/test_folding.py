@@ -196,7 +196,12 @@ NETWORKS = {
 }
 
 
-@pytest.mark.parametrize("name", NETWORKS)
+SLOW = ("synthetic", "residual net")  # "clinical" and "images" have their parts
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow if name in SLOW else ()) for name in NETWORKS]
+)
 def test_onnxruntime_with_a_dynamic_batch_computes_what_the_network_does(name, tmp_path):
     torch.manual_seed(0)
     network, inputs = NETWORKS[name]()

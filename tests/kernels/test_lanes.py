@@ -1,5 +1,7 @@
 """The CPU kernel at every width of vectors, each in a Python of its own, against the reference in float64."""
 
+from functools import lru_cache
+
 import pytest
 from support.kernel_calls import needs_cpu_kernel, python
 
@@ -29,12 +31,18 @@ SCRIPT = """
     """
 
 
+@lru_cache(maxsize=1)
+def unchanged():
+    """What the script prints at the width that this machine has of its own."""
+    return python(SCRIPT, timeout=600)
+
+
 @needs_cpu_kernel
 @pytest.mark.parametrize(
     "environment",
     [
         {"CHEBACT_LANES": "4"},
-        {"CHEBACT_LANES": "8"},
+        pytest.param({"CHEBACT_LANES": "8"}, marks=pytest.mark.slow),  # between the other two
         {"CHEBACT_LANES": "16"},
         pytest.param({"NUMBA_CPU_NAME": "generic", "ATEN_CPU_CAPABILITY": "default"}, marks=pytest.mark.slow),
     ],
@@ -42,4 +50,4 @@ SCRIPT = """
 )
 def test_every_width_agrees_with_the_reference_and_elements_have_the_same_bits(environment):
     """The sums alone depend on the width: lanes are added up apart."""
-    assert python(SCRIPT, timeout=600, **environment) == python(SCRIPT, timeout=600)
+    assert python(SCRIPT, timeout=600, **environment) == unchanged()

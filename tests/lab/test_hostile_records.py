@@ -69,6 +69,7 @@ def write(path, parts):
     covered = [parts.get(name) for name in ("experiment", "spec", "results")]
     checksum = hashlib.sha256(canonical(covered).encode()).hexdigest()
     path.parent.mkdir(parents=True, exist_ok=True)
+    path.unlink(missing_ok=True)  # many file systems wait for the disk where a file is written over
     path.write_text(json.dumps({"format": 1, "checksum": checksum, **parts}))
     return path
 

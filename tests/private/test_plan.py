@@ -21,8 +21,18 @@ def largest_difference(model, x):
     return numpy.abs(plan(model).evaluate(x) - expected).max() / max(1, numpy.abs(expected).max())
 
 
-@pytest.mark.parametrize("spread", [0.0, 0.1, 10.0])
-@pytest.mark.parametrize("degree", [1, 2, 3, 4, 5, 6, 7, 9, 15])
+DEGREES = (1, 2, 3, 4, 5, 6, 7, 9, 15)
+BETWEEN = (5, 6, 7, 9)  # trees like those of degree 4 and 15: of one spread each, of the others in the slow tests
+
+
+@pytest.mark.parametrize(
+    ("degree", "spread"),
+    [
+        pytest.param(degree, spread, marks=pytest.mark.slow if degree in BETWEEN and spread != 0.1 else ())
+        for degree in DEGREES
+        for spread in (0.0, 0.1, 10.0)
+    ],
+)
 def test_folding_is_exact(degree, spread):
     assert largest_difference(two_hidden(degree, spread=spread, interval=(-2.0, 3.0)), rows()) < 1e-10
 
@@ -57,7 +67,7 @@ def test_lines_and_squares_beside_each_other_are_exact(heights):
 @pytest.mark.parametrize(
     "function", [torch.square, torch.cos, lambda x: x**3, lambda x: x**6 - x**2 / 2, torch.zeros_like]
 )
-@pytest.mark.parametrize("degree", [2, 3, 4, 5, 6, 8])
+@pytest.mark.parametrize("degree", [2, 3, 4, *(pytest.param(each, marks=pytest.mark.slow) for each in (5, 6)), 8])
 def test_polynomials_without_some_powers_are_exact(function, degree):
     model = nn.Sequential(
         nn.Linear(5, 8), ChebyshevLagrange(8, degree=degree, tails="none").fit_(function), nn.Linear(8, 3)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from support.benchmarks import load_benchmark
 from support.other_models import import_or_skip
 
 import chebact
@@ -67,7 +68,10 @@ def test_every_public_function_and_class_has_an_example():
     assert not without
 
 
-@pytest.mark.parametrize("path", documents(), ids=lambda path: str(path.relative_to(ROOT)))
+RUN = [path for path in documents() if path.name != "quickstart.md"]  # its notebook is run by test_quickstart
+
+
+@pytest.mark.parametrize("path", RUN, ids=lambda path: str(path.relative_to(ROOT)))
 def test_python_blocks_of_the_document_run_in_order(path, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "agg")
@@ -118,10 +122,7 @@ def test_the_page_of_the_interface_is_made_from_the_docstrings():
 
 
 def make_api():
-    spec = importlib.util.spec_from_file_location("make_api", ROOT / "docs" / "make_api.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_benchmark("make_api", folder="docs")
 
 
 def test_the_page_of_the_interface_has_every_public_name():

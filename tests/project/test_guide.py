@@ -22,22 +22,31 @@ def run_guide(*arguments):
     return subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
 
 
-def test_the_tables_of_the_guide_are_made_from_the_records(tmp_path):
-    page, committed = tmp_path / "guide.md", (ROOT / "docs" / "guide.md").read_text(encoding="utf-8")
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    """The page as it is committed, and the folder where one process wrote the emptied page and the pictures."""
+    folder = tmp_path_factory.mktemp("guide")
+    page, committed = folder / "guide.md", (ROOT / "docs" / "guide.md").read_text(encoding="utf-8")
     emptied = re.sub(r"(<!-- begin: \S+ -->\n).*?(<!-- end:)", r"\1\2", committed, flags=re.DOTALL)
     assert emptied.count("<!-- begin:") == 9
     assert len(emptied) < len(committed)
     page.write_text(emptied, encoding="utf-8")
-    run_guide("--update", page)
-    assert page.read_text(encoding="utf-8") == committed
+    (folder / "images").mkdir()
+    run_guide("--update", page, "--pictures", folder / "images")
+    return committed, folder
 
 
-def test_the_pictures_are_made_from_the_records(tmp_path):
-    run_guide("--pictures", tmp_path)
-    made = {path.name for path in tmp_path.iterdir()}
+def test_the_tables_of_the_guide_are_made_from_the_records(written):
+    committed, folder = written
+    assert (folder / "guide.md").read_text(encoding="utf-8") == committed
+
+
+def test_the_pictures_are_made_from_the_records(written):
+    images = written[1] / "images"
+    made = {path.name for path in images.iterdir()}
     assert made == {f"{name}-{scheme}.svg" for name in PICTURES for scheme in ("dark", "light")}
     for name in made:
-        assert ElementTree.parse(tmp_path / name).getroot().tag.endswith("svg")
+        assert ElementTree.parse(images / name).getroot().tag.endswith("svg")
         assert (ROOT / "docs" / "images" / name).is_file()
 
 

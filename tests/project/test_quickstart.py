@@ -1,11 +1,14 @@
-"""The notebook of the quickstart is its page, and it trains to the result that the page promises."""
+"""The notebook of the quickstart is its page, and it trains to the result that the page promises.
 
-import importlib.util
+The page is not run beside it: every Python block of the page is a cell of the notebook.
+"""
+
 import json
 import re
 from pathlib import Path
 
 import pytest
+from support.benchmarks import load_benchmark
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 NOTEBOOK = DOCS / "quickstart.ipynb"
@@ -13,14 +16,12 @@ NOTEBOOK = DOCS / "quickstart.ipynb"
 
 @pytest.fixture(scope="module")
 def make_notebook():
-    spec = importlib.util.spec_from_file_location("make_notebook", DOCS / "make_notebook.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_benchmark("make_notebook", folder="docs")
 
 
 def test_the_notebook_is_made_from_the_page(make_notebook):
     page = (DOCS / "quickstart.md").read_text(encoding="utf-8")
+    assert page.count("```python") == page.count("```python\n") == NOTEBOOK.read_text("utf-8").count('"code"') > 5
     assert NOTEBOOK.read_text(encoding="utf-8") == make_notebook.notebook_of(page), "run docs/make_notebook.py"
 
 

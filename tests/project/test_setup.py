@@ -15,6 +15,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "dev.py"
+TWO = "-n 2 --dist loadfile --no-loadscope-reorder"
 
 FAKE_PYTHON = """#!/bin/sh
 echo "$*" >> "{log}"
@@ -182,7 +183,7 @@ def test_the_second_run_starts_nothing_but_the_command(dev: ModuleType) -> None:
     begin = time.perf_counter()
     assert dev.main(["test", "-k", "nodes"]) == 0
     assert time.perf_counter() - begin < 1
-    assert log.read_text().splitlines() == ["-m pytest -n 2 -k nodes"]
+    assert log.read_text().splitlines() == [f"-m pytest {TWO} -k nodes"]
 
 
 @pytest.mark.parametrize("name", ["pyproject.toml", "constraints.txt"])
@@ -242,7 +243,7 @@ def test_a_torch_that_was_there_keeps_its_version(dev: ModuleType) -> None:
 @pytest.mark.parametrize("own", [["-n0"], ["-n", "4"], ["-p", "no:xdist"], ["--pdb"], ["--numprocesses=1"]])
 def test_own_choice_of_processes_wins(dev: ModuleType, own: list[str]) -> None:
     assert dev.in_parallel(own) == own
-    assert dev.in_parallel(["--no-header"]) == ["-n", "2", "--no-header"]
+    assert dev.in_parallel(["--no-header"]) == [*TWO.split(), "--no-header"]
 
 
 def test_check_runs_every_step_and_names_the_failed_ones(
@@ -257,7 +258,7 @@ def test_check_runs_every_step_and_names_the_failed_ones(
     monkeypatch.setattr(dev, "prepare", lambda: Path("python"))
     monkeypatch.setattr(dev, "run_in", run_in)
     assert dev.main(["check"]) == 1
-    assert ran == ["ruff format --check .", "ruff check .", "mypy", "pytest -n 2"]
+    assert ran == ["ruff format --check .", "ruff check .", "mypy", f"pytest {TWO}"]
     assert "failed at types:" in only_sentence(capsys)
 
 

@@ -23,7 +23,8 @@ begin = time.perf_counter()
 import chebact
 seconds = time.perf_counter() - begin
 tops = {name.partition(".")[0] for name in set(sys.modules) - before}
-print(json.dumps({"seconds": seconds, "file": chebact.__file__, "path": sys.path, "new": sorted(tops)}))
+modules = sorted(sys.modules)
+print(json.dumps({"seconds": seconds, "file": chebact.__file__, "path": sys.path, "new": sorted(tops), "all": modules}))
 """
 
 USE_PROBE = """
@@ -75,6 +76,12 @@ def imported(python: Path, folder: Path) -> dict[str, object]:
     return result
 
 
+@pytest.fixture(scope="module")
+def first_import(python: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
+    """What one of these imports did, for all tests that only look."""
+    return imported(python, tmp_path_factory.mktemp("import"))
+
+
 def test_the_wheel_holds_the_package_and_its_types_and_no_tests(wheel: Path, tmp_path: Path) -> None:
     names = run([sys.executable, "-m", "zipfile", "--list", str(wheel)], tmp_path)
     assert "chebact/py.typed" in names
@@ -85,10 +92,9 @@ def test_the_wheel_holds_the_package_and_its_types_and_no_tests(wheel: Path, tmp
     assert "tests/" not in names
 
 
-def test_the_wheel_is_what_gets_imported(python: Path, tmp_path: Path) -> None:
-    found = imported(python, tmp_path)
-    assert Path(str(found["file"])).is_relative_to(python.parents[1])
-    assert str(ROOT / "src") not in found["path"]  # type: ignore[operator]
+def test_the_wheel_is_what_gets_imported(python: Path, first_import: dict[str, object]) -> None:
+    assert Path(str(first_import["file"])).is_relative_to(python.parents[1])
+    assert str(ROOT / "src") not in first_import["path"]  # type: ignore[operator]
 
 
 def test_the_wheel_works_without_the_sources(python: Path, tmp_path: Path) -> None:
@@ -106,12 +112,12 @@ def test_the_playground_comes_with_the_wheel(python: Path, tmp_path: Path) -> No
     assert "chebact.maths" in (tmp_path / "play.html").read_text(encoding="utf-8")
 
 
-def test_importing_loads_nothing_heavy(python: Path, tmp_path: Path) -> None:
-    code = f"import sys, chebact; print([name for name in {LAZY} if name in sys.modules])"
-    assert run([str(python), "-c", code], tmp_path).strip() == "[]"
+def test_importing_loads_nothing_heavy(first_import: dict[str, object]) -> None:
+    assert [name for name in LAZY if name in first_import["all"]] == []  # type: ignore[operator]
     ours = {"chebact", "torch", "numpy"}
-    assert set(imported(python, tmp_path)["new"]) - ours <= set(sys.stdlib_module_names)  # type: ignore[call-overload]
+    assert set(first_import["new"]) - ours <= set(sys.stdlib_module_names)  # type: ignore[call-overload]
 
 
+@pytest.mark.slow  # other processes are in the way of a measurement
 def test_importing_adds_less_than_a_tenth_of_a_second(python: Path, tmp_path: Path) -> None:
     assert min(float(str(imported(python, tmp_path)["seconds"])) for _ in range(3)) < 0.1

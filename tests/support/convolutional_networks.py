@@ -1,8 +1,5 @@
 """Small convolutional networks by name, with statistics and heights that are not those of the start."""
 
-import importlib.util
-from pathlib import Path
-
 import pytest
 import torch
 from torch import nn
@@ -11,10 +8,10 @@ from torch.nn import functional as F
 import chebact
 from chebact import ChebyshevLagrange, WeightedChebyshev
 from chebact.lab.images.network import ShakeShakeResNet
+from support.benchmarks import load_benchmark
 from support.other_models import ResidualNet as Others
 from support.other_models import drawn, filled
 
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 NORMS = (nn.BatchNorm1d, nn.BatchNorm2d)
 
 
@@ -70,10 +67,7 @@ def one_dimension():
 def replaced_digits():
     """The network of examples/residual_digits.py after surgery."""
     pytest.importorskip("sklearn", reason="the example needs scikit-learn")
-    spec = importlib.util.spec_from_file_location("residual_digits", EXAMPLES / "residual_digits.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    network = stirred(module.ResidualNet(width=6))
+    network = stirred(load_benchmark("residual_digits", folder="examples").ResidualNet(width=6))
     return chebact.replace_activations(network, drawn(4, 1, 8, 8), interval="fit").model
 
 

@@ -1,6 +1,7 @@
 """Channels that the first call tells: copies, averages, checkpoints and DDP, before that call and after it."""
 
 import copy
+import importlib.util
 import io
 from functools import partial
 
@@ -142,16 +143,25 @@ def check_average(found, count):
             assert (one - two).abs().max() > 1e-6
 
 
+LIBRARIES = ("timm", "transformers")
+
+
+@pytest.fixture(scope="module")
+def averaged(tmp_path_factory):
+    """What two processes found, started once: the message about a lazy model, and the gradients of all models."""
+    others = list(FOUR) if all(map(importlib.util.find_spec, LIBRARIES)) else []
+    return average_gradients(["lazy", *NAMES, *others], tmp_path_factory.mktemp("processes"))
+
+
 @pytest.mark.fork
-def test_two_processes_average_the_gradients_of_lazy_and_of_operated_models(tmp_path):
-    found = average_gradients(["lazy", *NAMES], tmp_path)
-    assert "chebact.materialize(model, example) first" in found.pop("message")
-    check_average(found, 4)
+def test_two_processes_average_the_gradients_of_lazy_and_of_operated_models(averaged):
+    assert "chebact.materialize(model, example) first" in averaged["message"]
+    check_average({name: averaged[name] for name in ("lazy", *NAMES)}, 4)
 
 
 @pytest.mark.fork
 @pytest.mark.filterwarnings("ignore")  # of those libraries about their own parts
-def test_two_processes_average_the_gradients_of_operated_models_of_other_libraries(tmp_path):
-    for library in ("timm", "transformers"):
+def test_two_processes_average_the_gradients_of_operated_models_of_other_libraries(averaged):
+    for library in LIBRARIES:
         import_or_skip(library)
-    check_average(average_gradients(list(FOUR), tmp_path), 4)
+    check_average({name: averaged[name] for name in FOUR}, 4)

@@ -83,6 +83,12 @@ def test_the_state_goes_into_a_freshly_operated_model_and_copies_and_pickles_com
         assert torch.equal(run(other.eval(), example), run(model.eval(), example))
 
 
+def first_of_four(*quick):
+    """The four models; those that are not named are slow, since they go the same way as one that is."""
+    marks = {name: () if name in quick else pytest.mark.slow for name in FOUR}
+    return pytest.mark.parametrize("name", [pytest.param(name, marks=marks[name]) for name in FOUR])
+
+
 def compare_compiled(name, backend):
     model, example = operated(name)
     torch.compiler.reset()
@@ -99,7 +105,7 @@ def compare_compiled(name, backend):
         torch.testing.assert_close(ours, theirs, rtol=1e-3, atol=1e-6)
 
 
-@pytest.mark.parametrize("name", FOUR)
+@first_of_four("GPT-2")
 def test_torch_compile_gives_the_same_output_and_the_same_gradients(name):
     compare_compiled(name, "aot_eager")
 
@@ -109,7 +115,7 @@ def test_inductor_gives_the_same_output_and_the_same_gradients():
     compare_compiled("GPT-2", "inductor")
 
 
-@pytest.mark.parametrize("name", FOUR)
+@first_of_four("BERT", "timm resnet10t")
 def test_a_folded_model_computes_the_same_and_torch_exports_it(name):
     model, example = operated(name)
     folded = chebact.fold_(copy.deepcopy(model.eval()))
@@ -120,9 +126,7 @@ def test_a_folded_model_computes_the_same_and_torch_exports_it(name):
     torch.testing.assert_close(run(exported, example), wanted, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=() if name in ("BERT", "ViT") else pytest.mark.slow) for name in FOUR]
-)
+@first_of_four("BERT")
 def test_onnxruntime_with_a_dynamic_batch_computes_what_the_operated_model_does(name, tmp_path):
     runtime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
     pytest.importorskip("onnxscript", reason="onnxscript is not installed")

@@ -1,21 +1,15 @@
 """The paper's algorithm, as the benchmarks write it out, and the library: two ways to the same numbers."""
 
-import importlib.util
-from pathlib import Path
-
 import pytest
 import torch
+from support.benchmarks import load_benchmark
 
 from chebact import ChebyshevLagrange
 
 
 @pytest.fixture(scope="module")
 def released():
-    path = Path(__file__).parents[3] / "benchmarks" / "released_algorithm.py"
-    spec = importlib.util.spec_from_file_location("released_algorithm", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_benchmark("released_algorithm")
 
 
 @pytest.mark.parametrize("tails", ["none", "regression", "extrapolate"])

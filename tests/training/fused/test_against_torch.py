@@ -18,7 +18,7 @@ GENTLE = Sgd(lr=0.01, momentum=0.9, weight_decay=1e-6)
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 
-@pytest.fixture(params=["4", "8", "16"])
+@pytest.fixture(params=["4", pytest.param("8", marks=pytest.mark.slow), "16"])
 def every_width(request, monkeypatch):
     monkeypatch.setenv("CHEBACT_LANES", request.param)
 
@@ -82,13 +82,19 @@ def test_every_width_of_vectors_agrees_with_torch(name):
 
 @pytest.mark.parametrize(
     ("name", "degree"),
-    [("cl-extrapolate", 1), ("cl-extrapolate", 2), ("cl-extrapolate", 4), ("cl-extrapolate", 10), ("cl-regression", 7)],
+    [
+        ("cl-extrapolate", 1),
+        ("cl-extrapolate", 2),
+        pytest.param("cl-extrapolate", 4, marks=pytest.mark.slow),
+        ("cl-extrapolate", 10),
+        ("cl-regression", 7),
+    ],
 )
 def test_every_degree_agrees_with_torch(name, degree):
     assert compare(maker(name, degree=degree, width=8), *data()) < TOLERANCE
 
 
-@pytest.mark.parametrize("degree", [1, 5, 10])
+@pytest.mark.parametrize("degree", [1, pytest.param(5, marks=pytest.mark.slow), 10])
 def test_every_degree_without_tails_agrees_with_torch(degree):
     x, y = data()
     near = {"blocks": 1, "width": 8, "degree": degree}  # a deeper network explodes at once

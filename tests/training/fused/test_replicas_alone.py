@@ -61,7 +61,7 @@ def test_together_is_alone_to_the_last_bit(points, optimizer):
         assert torch.equal(run.losses[:, seed], own.losses[:, 0])
 
 
-@pytest.mark.parametrize("lanes", ["4", "8", "16"])
+@pytest.mark.parametrize("lanes", ["4", pytest.param("8", marks=pytest.mark.slow), "16"])
 def test_threads_and_portions_change_no_bit(lanes, monkeypatch):
     monkeypatch.setenv("CHEBACT_LANES", lanes)
     x, y = data()

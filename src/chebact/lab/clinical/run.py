@@ -120,14 +120,15 @@ def run_clinical(
     request: ClinicalRequest, results: Path, *, workers: int | None = None, dask: str | None = None
 ) -> Iterator[Step]:
     """Train what is missing in the results folder and write the records; yields what was there, then every record."""
+    choosing, later = request.choice_specs(), request.specs(request.table, "all")  # numbers beyond sense end here
     for seed in range(request.seeds):  # a table that does not allow these folds is refused before anything runs
         prepare_folds(request.table, Trial.for_table(request.table, "all", request), seed)
-    choosing, engine = request.choice_specs(), Engine(results, workers=workers, dask=dask)
+    engine = Engine(results, workers=workers, dask=dask)
     if choosing:
         table = request.table if request.chooser is None else request.chooser_table()
         jobs = (workers or cores()) if request.chooser is not None else 1  # one cohort is one piece, for all cores
         work = Work(CHOICE, partial(choice_results, table=table, jobs=jobs), ("scikit-learn", "Boruta"))
-        yield from engine.run(single_groups(choosing), work, later=request.specs(request.table, "all"))
+        yield from engine.run(single_groups(choosing), work, later=later)
     found: list[ChoiceResults] = [read_record(spec.path(results)).typed.results for spec in choosing]
     table, choices, choice = request.table, None, "all"
     if request.chooser is not None:
