@@ -1,6 +1,6 @@
 """The figures of the examples: python benchmarks/examples.py runs what has no record in results/examples, draws the
 pictures of those runs and writes the tables of the pages; with --tables it only writes the tables, with --again it runs
-everything anew and replaces the records.
+everything, or the examples named after it, anew and replaces the records.
 
 A run is a row of `RUNS`: an example and the arguments that it is started with.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib.util
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from statistics import mean, median
 from typing import Any, NamedTuple
@@ -90,13 +90,15 @@ PLAIN: dict[str, Callable[[Any], dict[str, Any]]] = {
 """What an example returns, as JSON keeps it."""
 
 
-def run_missing(again: bool = False) -> None:
-    """Run and record what has no record; `again`: also what has one of the same spec, which is replaced at the end."""
+def run_missing(again: Collection[str] = ()) -> None:
+    """Run and record what has no record; of the examples in `again` also what has one of the same spec, which is
+    replaced at the end.
+    """
     drawn = set[str]()
     for run in RUNS:
         picture = [] if run.example in drawn else ["--picture", str(EXAMPLES / f"{run.example}.png")]
         drawn.add(run.example)
-        if holds(run.path, run.spec) and not again:
+        if holds(run.path, run.spec) and run.example not in again:
             continue
         created, start = now(), time.perf_counter()
         results = PLAIN[run.example](load(run.example).main([*run.arguments, *picture]))
@@ -176,5 +178,5 @@ def write_tables(docs: Path = DOCS) -> None:
 
 if __name__ == "__main__":
     if "--tables" not in sys.argv:
-        run_missing(again="--again" in sys.argv)
+        run_missing(again=(sys.argv[2:] or tuple(PLAIN)) if "--again" in sys.argv[1:2] else ())
     write_tables()

@@ -61,11 +61,11 @@ def test_a_run_without_a_record_runs_and_one_with_is_left(tmp_path, monkeypatch)
     examples.run_missing()
     assert (tmp_path / "small.json").stat().st_mtime_ns == before
     assert [len(curve) for curve in examples.RUNS[0].results.values()] == [2, 2]
-    examples.run_missing(again=True)
+    examples.run_missing(again=["gpt"])
     assert (tmp_path / "small.json").stat().st_mtime_ns > before
     monkeypatch.setattr(examples, "RUNS", [examples.Run("small", "gpt", ("--steps", "3"))])
     with pytest.raises(LabError, match="is of another spec"):
-        examples.run_missing(again=True)
+        examples.run_missing(again=["gpt"])
 
 
 def medians(runs, problem):
