@@ -248,7 +248,9 @@ def test_a_replacement_that_is_taken_for_a_model_says_where_the_model_is():
     done = chebact.replace_activations(nn.Sequential(nn.Linear(4, 8), nn.ReLU()), X)
     with pytest.raises(AttributeError, match=r"got 'state_dict'; use replacement\.model\.state_dict"):
         done.state_dict()
-    with pytest.raises(TypeError, match=r"a Replacement is not a model, got a call of it; call replacement\.model"):
+    with pytest.raises(
+        TypeError, match=r"model must be called, got a call of its Replacement; call replacement\.model"
+    ):
         done(X)
 
 

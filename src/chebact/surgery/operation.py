@@ -58,7 +58,7 @@ class Replacement:
 
     def __call__(self, *_: Any, **__: Any) -> Any:
         """A TypeError: the model is called, not this."""
-        raise TypeError("a Replacement is not a model, got a call of it; call replacement.model")
+        raise TypeError("model must be called, got a call of its Replacement; call replacement.model")
 
     def _repr_html_(self) -> str:
         return self.report._repr_html_()

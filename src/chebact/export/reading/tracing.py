@@ -78,9 +78,10 @@ def _check_forward(part: nn.Module, name: str) -> None:
     """What computes something else would come out as its curve alone."""
     kind = next(kind for kind in KEPT if isinstance(part, kind))
     if has_own_forward(part, kind):
-        what = "must have the forward method of chebact to be written"
-        do = "make it a module that contains an activation of chebact and calls it"
-        raise ValueError(f"{name} {what}, got that of {type(part).__name__}; {do}")
+        raise ValueError(
+            f"{name} must have the forward method of chebact to be written, got that of {type(part).__name__}; make "
+            "it a module that contains an activation of chebact and calls it"
+        )
 
 
 def _copied(network: nn.Module) -> nn.Module:

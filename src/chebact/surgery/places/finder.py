@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import torch
@@ -361,7 +362,8 @@ def _beside(parent: nn.Module, name: str) -> Layout | str:
 def _free_name(parent: nn.Module, word: str, taken: set[str], is_held: bool) -> str:
     """A name for a new child: the word itself where what goes is held under it, else with a number."""
     name, number = word, 2
-    own = {*vars(parent), *parent._modules, *parent._parameters, *parent._buffers, *dir(type(parent))}
+    tensors = chain(parent.named_parameters(recurse=False), parent.named_buffers(recurse=False))
+    own = {*vars(parent), *dir(type(parent)), *(name for name, _ in chain(parent.named_children(), tensors))}
     while name in taken or (name in own and not (is_held and name == word)):
         name, number = f"{word.replace('.', '_')}_{number}", number + 1
     taken.add(name)
