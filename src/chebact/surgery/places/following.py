@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.utils.weak import WeakTensorKeyDictionary
 
-__all__ = ["Following", "Trace", "name_of"]
+__all__ = ["Following", "Trace"]
 
 MOVING = {
     *("T", "mT", "H", "mH", "t", "adjoint", "permute", "transpose", "movedim", "moveaxis", "swapaxes", "swapdims"),
@@ -50,7 +50,7 @@ LOSING = {
     "cdist",
 }
 """What may put the numbers at axes that its shapes do not tell."""
-MIXING = {"einsum", "tensordot", "cdist", "outer", "kron"}
+MIXING = {"einsum", "tensordot", "cdist", "kron"}
 LAYERS = {"linear": -1, "conv1d": 1, "conv2d": 1, "conv3d": 1, "conv_transpose1d": 1, "conv_transpose2d": 1}
 """Functions that make channels as a layer does, and their axis."""
 
