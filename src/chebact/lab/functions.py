@@ -8,7 +8,7 @@ The inputs are uniform on [-1, 1] and each task has exactly the columns it needs
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -131,16 +131,25 @@ def recipe(dataset: str) -> Recipe:
     return DATASETS[dataset]
 
 
-def target(dataset: str, x: Tensor, recipes: RecipeForm = "paper") -> Tensor:
+def target(
+    dataset: str, x: Tensor, recipes: RecipeForm = "paper", columns: Sequence[int] | None = None
+) -> Tensor:
     """The noiseless target of x (..., features), of shape (..., 1).
 
+    `columns` is the order in which the recipe takes the columns of x: x0 is column `columns[0]`, and so on.
+
     >>> target("pendulum", torch.tensor([[0.25, -1.0, 0.5]]))
+    tensor([[0.5000]])
+    >>> target("prelu", torch.tensor([[0.5, 1.0, 3.0]]), columns=(0, 2, 1))
     tensor([[0.5000]])
     """
     row = recipe(dataset)
     if x.ndim == 0 or x.shape[-1] != row.features:
         raise ValueError(f"x must have shape (..., {row.features}) for {dataset}, got {tuple(x.shape)}")
-    return row.formula(recipes)(x.movedim(-1, 0)).unsqueeze(-1)
+    order = list(range(row.features) if columns is None else columns)
+    if sorted(order) != list(range(row.features)):
+        raise ValueError(f"columns must be an order of 0 to {row.features - 1} for {dataset}, got {order}")
+    return row.formula(recipes)(x.movedim(-1, 0)[order]).unsqueeze(-1)
 
 
 def sample(
@@ -167,12 +176,19 @@ def sample(
 
 
 def published_split(
-    dataset: str, *, noise: float = 0.0, recipes: RecipeForm = "paper", points: int = 1000
+    dataset: str,
+    *,
+    noise: float = 0.0,
+    recipes: RecipeForm = "paper",
+    points: int = 1000,
+    columns: Sequence[int] | None = None,
 ) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
     """The draw behind the published figures: x and y of the training points with noise, of the test points without.
 
-    It is one draw per data set, the same for every repeat: x of both parts at once from a generator with seed 5 and,
-    after 100 points that served a plot only, the noise. x is (points, features), y (points, 1), in float32.
+    Inputs and noise are the same for every repeat: x of both parts at once from a generator with seed 5 and, after
+    100 points that served a plot only, the noise. x is (points, features), y (points, 1), in float32. `columns` is the
+    order in which the recipe takes the columns (see `target`): the published repeats shuffled those after the first
+    without a seed, so that Arrhenius, Jump, PReLU and Sigmoid had another target in each.
 
     >>> (x, y), (test_x, test_y) = published_split("gravity", noise=0.01)
     >>> x.shape, test_y.shape
@@ -182,7 +198,7 @@ def published_split(
     generator = torch.Generator().manual_seed(PUBLISHED_SEED)
     x = torch.rand(2 * points, recipe(dataset).features, generator=generator) * 2 - 1
     torch.rand(100, x.shape[1], generator=generator)
-    y = target(dataset, x, recipes)
+    y = target(dataset, x, recipes, columns)
     disturbance = torch.randn(points, generator=generator).unsqueeze(1) * noise
     return (x[:points], y[:points] + disturbance), (x[points:], y[points:])
 

@@ -18,18 +18,29 @@ from chebact.lab.forms import between
 from chebact.lab.functions import DATASETS, RECIPE_FORMS, RecipeForm, published_split
 from chebact.lab.options import Integer, Several, about
 from chebact.lab.spec import added, check_choice, check_count, check_noise, parts_of, stream
-from chebact.lab.starts import PAPER, Start, check_start, resolve_start, takes_start
+from chebact.lab.starts import PAPER, RELEASED, Start, WeightStart, check_start, resolve_start, takes_start
 from chebact.networks.residual_mlp import ARCHITECTURES
 from chebact.training import RECOMMENDED
-from chebact.training.losses import Loss, absolute_error, scaled_huber_error
+from chebact.training.losses import Loss, absolute_error, scaled_huber_error, squared_error
 
-__all__ = ["LOSSES", "SyntheticRequest", "SyntheticSpec"]
+__all__ = ["LOSSES", "SyntheticRequest", "SyntheticSpec", "usual_order"]
 
 TOGETHER = 144  # replicas in one batch: enough to hide the overhead of a step, few enough for the last-level cache
 COLUMNS = 5  # inputs of the widest network of the paper's data; data with fewer features have zeros there
 ALL = ("all",)
-LOSSES: dict[str, Loss] = {"absolute": absolute_error, "scaled-huber": scaled_huber_error}
+LOSSES: dict[str, Loss] = {
+    "absolute": absolute_error,
+    "mse": squared_error,
+    "scaled-huber": scaled_huber_error,
+}
 RECOMMENDED_MODELS = ("cl-extrapolate",)
+RECOMMENDED_LOSS = next(name for name, loss in LOSSES.items() if loss is RECOMMENDED.loss)
+ColumnOrder = Literal["fixed", "per-seed"]
+
+
+def usual_order(recipes: RecipeForm) -> ColumnOrder:
+    """How the columns are ordered unless a request says otherwise: every published repeat had an order of its own."""
+    return "per-seed" if recipes == "released" else "fixed"
 
 
 @dataclass(frozen=True)
@@ -68,6 +79,24 @@ class Settings:
     seeds: Annotated[Integer, about("Trainings of each network on each data set.")] = 10
     epochs: Annotated[Integer, about("Passes over the data; 1,000 in place of 300 for recommended.")] = 300
     init: Start = added(PAPER)
+    form: Annotated[
+        Literal["paper", "released"],
+        about(
+            "The networks of the published figures, or those of the paper's text: with an activation before the last "
+            "layer in CL, WCP, PCS-CL and tanh-CL too, which are all models then."
+        ),
+    ] = "released"
+    start: WeightStart = added(RELEASED)
+    loss: Annotated[
+        Literal["absolute", "mse", "scaled-huber"], about("The loss; scaled-huber in place of absolute for recommended.")
+    ] = added("absolute")
+    column_order: Annotated[
+        ColumnOrder | None,
+        about(
+            "The order in which a function takes the columns after the first: one for all, or one per seed as in the "
+            "published repeats; per-seed for released by default."
+        ),
+    ] = None
 
 
 @dataclass(frozen=True)
@@ -79,9 +108,8 @@ class SyntheticSpec(Settings, Cell):
     learning_rate: float = 0.01
     momentum: float = 0.99
     weight_decay: float = 1e-6
-    form: Literal["paper", "released"] = "released"
+    column_order: ColumnOrder = added("fixed")
     nesterov: bool = added(False)
-    loss: Literal["absolute", "scaled-huber"] = added("absolute")
     heights_decay: float | None = added(None)
     curvature: float = added(0.0)
     degree: int = added(3)
@@ -91,6 +119,9 @@ class SyntheticSpec(Settings, Cell):
         check_choice("data set", self.dataset, DATASETS)
         check_choice("form of the recipes", self.recipes, RECIPE_FORMS)
         check_choice("form of the network", self.form, ("paper", "released"))
+        check_choice("start", self.start, ("released", "he-uniform"))
+        check_choice("loss", self.loss, LOSSES)
+        check_choice("column order", self.column_order, ("fixed", "per-seed"))
         check_noise(self.noise)
         check_start(self.init, self.activation)
         for what in ("seeds", "epochs", "points", "batch_size"):
@@ -100,7 +131,24 @@ class SyntheticSpec(Settings, Cell):
         """The path of its record below the results folder."""
         short = f"{self.noise:g}"
         noise = short if float(short) == self.noise else repr(self.noise)  # two levels never share a folder
-        return results / self.recipes / noise / f"{self.model}-{self.dataset}.json"
+        folder = "-".join(word.replace(" ", "-") for word in (self.recipes, *self.changes))
+        return results / folder / noise / f"{self.model}-{self.dataset}.json"
+
+    @property
+    def changes(self) -> tuple[str, ...]:
+        """Which of the choices that the paper leaves open differ from those of the published figures, in words.
+
+        >>> SyntheticSpec("relu", "step", 0.01, "released", loss="mse", column_order="per-seed").changes
+        ('loss mse',)
+        """
+        usual_loss = RECOMMENDED_LOSS if self.recipes == "recommended" else "absolute"
+        words = {
+            f"form {self.form}": self.form != "released",
+            f"start {self.start}": self.start != RELEASED,
+            f"loss {self.loss}": self.loss != usual_loss,
+            f"{self.column_order} columns": self.column_order != usual_order(self.recipes),
+        }
+        return tuple(word for word, there in words.items() if there)
 
     def cost(self) -> float:
         """How long it takes, in no particular unit: layers times replicas times epochs."""
@@ -118,12 +166,22 @@ class SyntheticSpec(Settings, Cell):
         return max(COLUMNS, DATASETS[self.dataset].features)
 
     def data(self, part: Literal["train", "test"]) -> tuple[Tensor, Tensor]:
-        """x (points, features) and y (points, 1): one draw per data set, for every network, noise level and seed.
+        """x (points, features), one draw per data set for every network, noise level and seed, and y (seed, points, 1).
 
         The test targets have no noise, so an RMSE below the noise level is right.
         """
-        train, test = published_split(self.dataset, noise=self.noise, recipes=self.recipes, points=self.points)
-        return train if part == "train" else test
+        options: dict[str, Any] = {"noise": self.noise, "recipes": self.recipes, "points": self.points}
+        splits = [published_split(self.dataset, **options, columns=order) for order in self.orders()]
+        drawn = [train if part == "train" else test for train, test in splits]
+        return drawn[0][0], torch.stack([y for _, y in drawn])
+
+    def orders(self) -> list[list[int]]:
+        """The order of the columns for each seed, the same for every network and noise level; the first column stays."""
+        features = DATASETS[self.dataset].features
+        if self.column_order == "fixed":
+            return [list(range(features))] * self.seeds
+        streams = (stream("synthetic", "columns", self.dataset, seed) for seed in range(self.seeds))
+        return [[0, *(1 + torch.randperm(features - 1, generator=each)).tolist()] for each in streams]
 
     def generators(self, purpose: Literal["start", "order"]) -> list[torch.Generator]:
         """One generator per seed, for the first weights or for the order of the data."""
@@ -144,9 +202,18 @@ class SyntheticRequest(Settings, Cells):
         return sorted(groups, key=lambda group: sum(spec.cost() for spec in group), reverse=True)
 
     def named_models(self) -> list[str]:
-        """The models that are asked for; of the recommended recipe those that it is for, unless others are named."""
-        usual = self.recipes == "recommended" and self.models == ALL
-        return list(RECOMMENDED_MODELS) if usual else resolve_names(self.models, ARCHITECTURES)
+        """The models that are asked for. Unless some are named: those that the recommended recipe is for, and those
+        that the form of the paper changes; a LabError where it changes none of those named.
+        """
+        if self.recipes == "recommended" and self.models == ALL:
+            return list(RECOMMENDED_MODELS)
+        named = resolve_names(self.models, ARCHITECTURES)
+        if self.form == "released":
+            return named
+        changed = [name for name, row in ARCHITECTURES.items() if not row.released_last]
+        if not set(named) & {*changed, *(name for name in named if name not in ARCHITECTURES)}:
+            raise LabError(f"form {self.form} must have one of {', '.join(changed)}, got {', '.join(named)}")
+        return changed if self.models == ALL else named
 
     def recommended(self, learned: bool) -> dict[str, Any]:
         """The settings of the recommended recipe, where the request does not say otherwise."""
@@ -157,7 +224,7 @@ class SyntheticRequest(Settings, Cells):
             "weight_decay": RECOMMENDED.weight_decay,
             "batch_size": RECOMMENDED.batch_size,
             "nesterov": True,
-            "loss": next(name for name, loss in LOSSES.items() if loss is RECOMMENDED.loss),
+            "loss": RECOMMENDED_LOSS if self.loss == usual.loss else self.loss,
             "epochs": RECOMMENDED.epochs if self.epochs == usual.epochs else self.epochs,
         }
         if not learned:
@@ -170,7 +237,8 @@ class SyntheticRequest(Settings, Cells):
         """The groups of one model, of at most `TOGETHER` replicas unless a single spec has more."""
         asked = [ARCHITECTURES[name].activation for name in self.named_models() if name in ARCHITECTURES]
         row = ARCHITECTURES.get(model)  # None is refused by the spec
-        settings = parts_of(self, Settings) | ({"init": resolve_start(self.init, row.activation, asked)} if row else {})
+        settings = parts_of(self, Settings) | {"column_order": self.column_order or usual_order(self.recipes)}
+        settings |= {"init": resolve_start(self.init, row.activation, asked)} if row else {}
         if self.recipes == "recommended" and row:
             settings |= self.recommended(takes_start(row.activation))
         specs = [

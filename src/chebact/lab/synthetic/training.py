@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from chebact.lab.functions import DATASETS, plotted_slice
-from chebact.lab.starts import activation_factory
+from chebact.lab.starts import HE_UNIFORM, activation_factory, draw_he_uniform_
 from chebact.lab.synthetic.shapes import copy_values, keep_inputs, shapes_of
 from chebact.lab.synthetic.spec import LOSSES, SyntheticSpec
 from chebact.networks.residual_mlp import ResidualMLP
@@ -42,7 +42,7 @@ def train_together(specs: Sequence[SyntheticSpec]) -> list[dict[str, Any]]:
         own = slice(first, first + spec.seeds)
         own_run = ReplicaRun(run.losses[:, own], run.failed[own], run.trainer)
         result = results_of(spec, own_run, predicted[own], drawn[first])
-        if spec.recipes == "recommended":
+        if spec.recipes == "recommended" and spec.column_order == "fixed":  # all seeds learn one function
             result["ensemble"] = ensemble_error(spec, own_run, predicted[own])
         if start:
             failed = result["seeds"][0]["nan"]
@@ -77,6 +77,8 @@ def train(specs: Sequence[SyntheticSpec]) -> tuple[ResidualMLP, dict[str, Tensor
         used_features=[DATASETS[spec.dataset].features for spec in specs for _ in range(spec.seeds)],
         generator=[generator for spec in specs for generator in spec.generators("start")],
     )
+    if settings.start == HE_UNIFORM:
+        draw_he_uniform_(network)
     start = copy_values(network)
     run = train_replicas_(
         network,
@@ -101,10 +103,13 @@ def optimizer_of(spec: SyntheticSpec) -> OptimizerFactory | Sgd:
 
 
 def stack_specs(specs: Sequence[SyntheticSpec], tensors: Sequence[Tensor], columns: int | None = None) -> Tensor:
-    """Each spec's (points, features) once per seed, with zero columns up to `columns`: (replica, points, columns)."""
+    """Each spec's (points, features) once per seed, with zero columns up to `columns`: (replica, points, columns).
+
+    What has a row of its own per seed, (seed, points, features), keeps it.
+    """
     columns = specs[0].columns if columns is None else columns
-    wide = [torch.nn.functional.pad(tensor, (0, columns - tensor.shape[1])) for tensor in tensors]
-    return torch.cat([x.expand(spec.seeds, *x.shape) for spec, x in zip(specs, wide, strict=True)])
+    wide = [torch.nn.functional.pad(tensor, (0, columns - tensor.shape[-1])) for tensor in tensors]
+    return torch.cat([x.expand(spec.seeds, *x.shape[-2:]) for spec, x in zip(specs, wide, strict=True)])
 
 
 def results_of(spec: SyntheticSpec, run: ReplicaRun, predicted: Tensor, drawn: Tensor) -> dict[str, Any]:
@@ -130,7 +135,7 @@ def results_of(spec: SyntheticSpec, run: ReplicaRun, predicted: Tensor, drawn: T
 def ensemble_error(spec: SyntheticSpec, run: ReplicaRun, predicted: Tensor) -> float | None:
     """The RMSE of the mean prediction of the seeds that stayed finite."""
     mean = predicted[~run.failed].double().mean(dim=0)
-    return round_or_none((mean - spec.data("test")[1].double()).square().mean().sqrt(), run.failed.all())
+    return round_or_none((mean - spec.data("test")[1][0].double()).square().mean().sqrt(), run.failed.all())
 
 
 def curve(run: ReplicaRun, failed: Tensor) -> dict[str, list[Any]]:
