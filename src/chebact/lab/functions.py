@@ -44,6 +44,7 @@ class Recipe:
     smooth: bool
     paper: Formula
     released: Formula
+    symmetric: bool = False  # the columns after the first may change places
 
     @property
     def has_two_forms(self) -> bool:
@@ -109,13 +110,13 @@ def step_released(x: Tensor) -> Tensor:
 
 
 DATASETS: dict[str, Recipe] = {
-    "pendulum": Recipe("Pendulum", 3, True, pendulum, pendulum),
+    "pendulum": Recipe("Pendulum", 3, True, pendulum, pendulum, symmetric=True),
     "arrhenius": Recipe("Arrhenius", 3, True, arrhenius_paper, arrhenius_released),
-    "gravity": Recipe("Gravity", 4, True, gravity, gravity),
+    "gravity": Recipe("Gravity", 4, True, gravity, gravity, symmetric=True),
     "sigmoid": Recipe("Sigmoid", 5, True, sigmoid, sigmoid),
     "jump": Recipe("Jump", 4, False, jump_paper, jump_released),
     "prelu": Recipe("PReLU", 3, False, prelu, prelu),
-    "step": Recipe("Step", 1, False, step_paper, step_released),
+    "step": Recipe("Step", 1, False, step_paper, step_released, symmetric=True),
 }
 
 
@@ -131,9 +132,7 @@ def recipe(dataset: str) -> Recipe:
     return DATASETS[dataset]
 
 
-def target(
-    dataset: str, x: Tensor, recipes: RecipeForm = "paper", columns: Sequence[int] | None = None
-) -> Tensor:
+def target(dataset: str, x: Tensor, recipes: RecipeForm = "paper", columns: Sequence[int] | None = None) -> Tensor:
     """The noiseless target of x (..., features), of shape (..., 1).
 
     `columns` is the order in which the recipe takes the columns of x: x0 is column `columns[0]`, and so on.

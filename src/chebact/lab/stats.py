@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-__all__ = ["Summary", "lilliefors", "paired", "stars", "summarize", "welch"]
+__all__ = ["Summary", "fisher", "lilliefors", "paired", "stars", "summarize", "welch"]
 
 DRAWS = 9999
 
@@ -96,6 +96,17 @@ def paired(ours: Sequence[float], theirs: Sequence[float]) -> float | None:
     if len(differences) < 2 or max(differences) - min(differences) < 1e-12:
         return None
     return float(stats.ttest_rel(ours, theirs).pvalue)
+
+
+def fisher(ours: int, of_ours: int, theirs: int, of_theirs: int) -> float:
+    """The two-sided p-value of Fisher's exact test that two counts have one rate.
+
+    >>> round(fisher(10, 10, 4, 10), 4)
+    0.0108
+    """
+    from scipy import stats
+
+    return float(stats.fisher_exact([[ours, of_ours - ours], [theirs, of_theirs - theirs]]).pvalue)
 
 
 def stars(p: float | None) -> str:

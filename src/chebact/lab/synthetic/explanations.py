@@ -8,9 +8,16 @@ from collections.abc import Sequence
 
 from chebact.lab.functions import DATASETS
 from chebact.lab.page.comparison import DEVIATIONS
-from chebact.lab.synthetic.agreement import EXPLODED, SUBJECT, Agreement, describe_cell, describe_exception
+from chebact.lab.synthetic.agreement import (
+    EXPLODED,
+    LEVEL,
+    SUBJECT,
+    Agreement,
+    describe_cell,
+    describe_exception,
+)
 from chebact.lab.synthetic.published import SEEDS
-from chebact.lab.synthetic.rows import Row
+from chebact.lab.synthetic.rows import Row, has_mean
 
 __all__ = ["comparison_lines", "exception_lines", "explain"]
 
@@ -22,18 +29,20 @@ def comparison_lines(agreement: Agreement) -> list[str]:
     """The comparison in sentences, one exception per line, with its explanation."""
     near, printed = agreement.near, len(agreement.near) + len(agreement.far)
     own = [row for row in [*near, *agreement.far] if row.model == SUBJECT]
-    own_near = sum(row in near for row in own)
-    blown = len(agreement.exploded) + len(agreement.held)
+    own_near, counted = sum(row in near for row in own), agreement.counted
     lines = [
-        f"- {len(near)} of {printed} cells agree with the paper (within two published standard deviations, or better). "
-        f"In {len(agreement.lost)} of them some of our seeds diverged while none of the paper's did.",
+        f"- {len(near)} of {printed} cells agree with the paper: the mean is within two published standard deviations, "
+        f"or better; {len(agreement.within)} are within two deviations on either side. In {len(agreement.lost)} of "
+        "those that agree some of our seeds diverged while none of the paper's did.",
         f"- CL-extrapolate alone: {own_near} of {len(own)} cells. Top two in {agreement.best} of {agreement.columns} "
         f"columns (paper: {agreement.paper_best}); in {agreement.best_strict} under the paper's rule that one diverged "
         "seed disqualifies a model.",
-        f"- Of the {blown} cells in which {EXPLODED} or more of the paper's {SEEDS} seeds diverged, most of our seeds "
-        f"diverged in {len(agreement.exploded)}.",
+        f"- {len(counted)} cells are printed as a count of diverged seeds. Our count and the paper's can have one rate "
+        f"in {len(agreement.counts_agree)} of them (Fisher's exact test, p at least {LEVEL:g}). Where {EXPLODED} or "
+        f"more of the paper's {SEEDS} seeds diverged, most of ours did in {len(agreement.exploded_here)} of "
+        f"{len(agreement.exploded)}.",
     ]
-    lines = lines if printed or blown else []
+    lines = lines if printed or counted else []
     if agreement.other:
         unlike = "; ".join(dict.fromkeys(row.unlike for row in agreement.other))
         lines.append(
@@ -43,16 +52,27 @@ def comparison_lines(agreement: Agreement) -> list[str]:
 
 
 def exception_lines(agreement: Agreement) -> list[str]:
-    """Every cell that does not agree, with a reason as far as the records tell one."""
+    """Every cell that does not agree, with a reason as far as the records tell one, and every count that is neither
+    nearly all nor nearly none of the published seeds.
+    """
     lines = [
         f"Exception: {describe_cell(row)}: {describe_exception(row)}. {explain(row)}"
         for row in (*agreement.far, *agreement.lost)
     ]
-    return lines + [
-        f"Diverged less than published: {describe_cell(row)}: {row.nan}/{row.seeds} NaN, "
-        f"published {row.paper_nan}/{SEEDS}. {explain_held(row)}"
-        for row in agreement.held
-    ]
+    partly = [row for row in agreement.counted if row not in agreement.exploded]
+    apart = [row for row in agreement.exploded if has_mean(row) or row.chance < LEVEL]
+    return lines + [count_sentence(row) for row in (*partly, *apart)]
+
+
+def count_sentence(row: Row) -> str:
+    """Our count of diverged seeds beside the published one, and whether chance can explain the difference."""
+    verdict = "chance can explain it" if row.chance >= LEVEL else "chance does not explain it"
+    if row.nan == row.paper_nan and row.seeds == SEEDS:
+        verdict = "the same"
+    return (
+        f"Diverged seeds: {describe_cell(row)}: {row.nan}/{row.seeds} NaN, published {row.paper_nan}/{SEEDS}; p = "
+        f"{row.chance:.2g}, {verdict}."
+    )
 
 
 def explain(row: Row) -> str:
@@ -61,6 +81,8 @@ def explain(row: Row) -> str:
     assert row.paper_std is not None
     if row.recipes == "paper" and DATASETS[row.dataset].has_two_forms:
         return "The published figure was made with another formula of this data set, so the two are not comparable."
+    if row.recipes == "paper" and not DATASETS[row.dataset].symmetric:
+        return "In the published repeats the columns had other roles each time; here they have those of the text."
     finite = [value for value in row.values if value is not None]
     limit = row.paper_mean + DEVIATIONS * row.paper_std
     if row.nan:
@@ -75,32 +97,26 @@ def explain(row: Row) -> str:
             f"Our seeds have standard deviation {row.std:.4f}, the published ones {row.paper_std:g}: the means are "
             f"{errors:.1f} standard errors apart, which the choice of seeds can explain."
         )
+    chosen = "first weights, order of the data" + (", order of the columns" if row.recipes == "released" else "")
     return (
         f"{above} of {row.seeds} seeds lie above the limit, and the means are {errors:.1f} standard errors apart: the "
-        "choice of seeds does not explain it. The published initial weights and order of the data are not known."
+        f"choice of seeds ({chosen}) does not explain it. It stays unexplained."
     )
 
 
 def nan_sentence(row: Row, finite: Sequence[float], limit: float) -> str:
     """A sentence about a cell in which some of our seeds diverged and none of the published ones did."""
     lost = "One seed" if row.nan == 1 else f"{row.nan} seeds"
+    chance = f" (against none, p = {row.chance:.2g})"
     if row.model in UNBOUNDED:
         why = "this activation is a polynomial everywhere, and a few inputs far outside [-1, 1] are enough"
     else:
         why = "rare with linear tails, but SGD with learning rate 0.01 and momentum 0.99 can still diverge"
     if not finite:
-        return f"{lost} of {row.seeds} diverged: {why}."
+        return f"{lost} of {row.seeds} diverged{chance}: {why}."
     mean = statistics.fmean(finite)
     verdict = "agrees" if mean <= limit else "is above the limit"
-    return f"{lost} of {row.seeds} diverged ({why}); the mean of the others, {mean:.4f}, {verdict}."
-
-
-def explain_held(row: Row) -> str:
-    """A sentence about a cell in which most seeds diverged in the paper and did not here."""
-    return (
-        f"How many seeds diverge depends on their initial weights: {row.nan} of {row.seeds} here, {row.paper_nan} of "
-        f"{SEEDS} in the paper."
-    )
+    return f"{lost} of {row.seeds} diverged{chance} ({why}); the mean of the others, {mean:.4f}, {verdict}."
 
 
 def standard_errors(row: Row) -> float:

@@ -12,12 +12,12 @@ from chebact.lab.commands.report import NO_FILES, USUAL_PAGE, FileOptions, PageO
 from chebact.lab.commands.report import report as report_records
 from chebact.lab.functions import RecipeForm
 from chebact.lab.options import Records, Several, about
-from chebact.lab.page.sheet import as_rich
+from chebact.lab.page.sheet import as_markdown, as_rich
 from chebact.lab.synthetic.agreement import agreement_of
 from chebact.lab.synthetic.explanations import comparison_lines
 from chebact.lab.synthetic.record import SyntheticRecord
-from chebact.lab.synthetic.rows import Row, rows_of, tables_of
-from chebact.lab.synthetic.tables import LEGEND, caption, half_sheets, markdown
+from chebact.lab.synthetic.rows import Row, base_rows, rows_of, tables_of
+from chebact.lab.synthetic.tables import LEGEND, caption, change_sheets, half_sheets, markdown
 
 __all__ = ["document_blocks", "make_view", "report"]
 
@@ -56,18 +56,25 @@ def show(rows: Sequence[Row], console: Console) -> None:
     for recipes, own in rows_by_form(rows).items():
         console.print(f"Against the paper, {recipes} recipes:", highlight=False)
         console.print("\n".join(comparison_lines(agreement_of(own))), highlight=False, soft_wrap=True)
+    for sheet in change_sheets(rows).values():
+        console.print(f"\n{sheet.caption}", highlight=False, soft_wrap=True)
+        console.print(as_rich(sheet))
 
 
 def rows_by_form(rows: Sequence[Row]) -> dict[str, list[Row]]:
-    """The rows by the form of their recipes."""
+    """The rows of the paper's tables by the form of their recipes."""
+    rows = base_rows(rows)
     return {form: [row for row in rows if row.recipes == form] for form in dict.fromkeys(row.recipes for row in rows)}
 
 
 def document_blocks(rows: Sequence[Row]) -> dict[str, str]:
-    """The generated blocks by name: `synthetic-<recipes>-<noise>` and `synthetic-<recipes>-agreement`."""
+    """The generated blocks by name: `synthetic-<recipes>-<noise>`, `synthetic-<recipes>-agreement`, and
+    `synthetic-<recipes>-<changes>-<noise>` for what another choice changes.
+    """
     tables = {f"synthetic-{form}-{noise:g}": markdown(table) for (form, noise), table in tables_of(rows).items()}
     agreement = {
         f"synthetic-{form}-agreement": "\n".join(comparison_lines(agreement_of(own))) + "\n"
         for form, own in rows_by_form(rows).items()
     }
-    return tables | agreement
+    changes = {name: f"{sheet.caption}\n\n{as_markdown(sheet)}\n" for name, sheet in change_sheets(rows).items()}
+    return tables | agreement | changes

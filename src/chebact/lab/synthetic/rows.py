@@ -11,13 +11,13 @@ from chebact.lab import LabError
 from chebact.lab.functions import DATASETS
 from chebact.lab.page.comparison import unlike
 from chebact.lab.page.sheet import Mark
-from chebact.lab.stats import summarize
+from chebact.lab.stats import fisher, summarize
 from chebact.lab.synthetic.published import SEEDS, SYNTHETIC, published_cell
 from chebact.lab.synthetic.record import SyntheticRecord
 from chebact.lab.synthetic.spec import SyntheticSpec
 from chebact.networks.residual_mlp import ARCHITECTURES
 
-__all__ = ["Row", "decimals", "has_mean", "marks", "rows_of", "tables_of"]
+__all__ = ["Row", "base_rows", "decimals", "has_mean", "marks", "rows_of", "tables_of"]
 
 SETTINGS = (
     "epochs",
@@ -26,7 +26,6 @@ SETTINGS = (
     "learning_rate",
     "momentum",
     "weight_decay",
-    "form",
     "nesterov",
     "loss",
     "degree",
@@ -40,6 +39,7 @@ PAPER = {field.name: field.default for field in fields(SyntheticSpec) if field.n
 class Row:
     """One cell. `mean` and `std` are over the seeds that stayed finite; `paper_*` is None where the paper has no cell.
 
+    `changes` is which of the choices that the paper leaves open differ from those of the published figures, in words.
     `values` are the RMSE of the seeds, None for NaN; `unlike` is where the run differs from the paper's settings, in
     words. Neither is part of the exported rows.
     """
@@ -55,6 +55,7 @@ class Row:
     paper_mean: float | None
     paper_std: float | None
     paper_nan: int | None
+    changes: str = ""
     values: tuple[float | None, ...] = ()
     unlike: str = ""
 
@@ -62,27 +63,44 @@ class Row:
         """The cell as plain data."""
         return {name: value for name, value in asdict(self).items() if name not in ("values", "unlike")}
 
+    @property
+    def is_counted(self) -> bool:
+        """Whether the paper prints how many seeds diverged in place of a mean."""
+        return self.paper_mean is None and self.paper_nan is not None
+
+    @property
+    def chance(self) -> float:
+        """The p-value of Fisher's exact test that our seeds and the published ones diverge at one rate."""
+        return fisher(self.nan, self.seeds, self.paper_nan or 0, SEEDS)
+
 
 def rows_of(records: Iterable[SyntheticRecord]) -> list[Row]:
     """The rows of synthetic records, in the paper's order of noise, models and data sets; a LabError where two records
     are of one cell, as in a folder that contains two runs.
     """
     rows = [row_of(record) for record in records]
-    cells = Counter((row.model, row.dataset, row.noise, row.recipes) for row in rows)
-    for (model, dataset, noise, recipes), count in cells.items():
+    cells = Counter((row.model, row.dataset, row.noise, row.recipes, row.changes) for row in rows)
+    for (model, dataset, noise, recipes, changes), count in cells.items():
         if count > 1:
-            cell = f"{model} on {dataset} at noise {noise:g}, {recipes} recipes"
+            cell = f"{model} on {dataset} at noise {noise:g}, {recipes} recipes{changes and ', '}{changes}"
             raise LabError(f"{count} records are of one cell, {cell}: name the folder of one run with --results")
     models, datasets = list(ARCHITECTURES), list(DATASETS)
-    return sorted(rows, key=lambda row: (row.recipes, row.noise, models.index(row.model), datasets.index(row.dataset)))
+    return sorted(
+        rows,
+        key=lambda row: (
+            *(row.recipes, row.changes, row.noise),
+            *(models.index(row.model), datasets.index(row.dataset)),
+        ),
+    )
 
 
 def row_of(record: SyntheticRecord) -> Row:
     spec, values = record.spec, record.results.rmse
     ours, cell = summarize(values), published_cell(spec.model, spec.dataset, spec.noise)
     mean, std, nan = (None, None, None) if cell is None else (cell.mean, cell.std, cell.nan)
-    where = (spec.model, spec.dataset, spec.noise, spec.recipes)
-    return Row(*where, ours.seeds, ours.mean, ours.std, ours.nan, mean, std, nan, values, unlike_paper(spec))
+    where, choices = (spec.model, spec.dataset, spec.noise, spec.recipes), ", ".join(spec.changes)
+    known = (ours.seeds, ours.mean, ours.std, ours.nan)
+    return Row(*where, *known, mean, std, nan, choices, values, unlike_paper(spec))
 
 
 def unlike_paper(spec: SyntheticSpec) -> str:
@@ -91,10 +109,15 @@ def unlike_paper(spec: SyntheticSpec) -> str:
     return ", ".join(words for words in (unlike(vars(spec), PAPER), few) if words)
 
 
+def base_rows(rows: Iterable[Row]) -> list[Row]:
+    """The rows of the paper's tables, without those of runs that chose otherwise where the paper leaves it open."""
+    return [row for row in rows if not row.changes]
+
+
 def tables_of(rows: Iterable[Row]) -> dict[tuple[str, float], list[Row]]:
-    """The rows of each table: one table per form of the recipes and noise level."""
+    """The rows of each of the paper's tables: one table per form of the recipes and noise level."""
     tables: dict[tuple[str, float], list[Row]] = {}
-    for row in rows:
+    for row in base_rows(rows):
         tables.setdefault((row.recipes, row.noise), []).append(row)
     return tables
 

@@ -88,7 +88,8 @@ class Settings:
     ] = "released"
     start: WeightStart = added(RELEASED)
     loss: Annotated[
-        Literal["absolute", "mse", "scaled-huber"], about("The loss; scaled-huber in place of absolute for recommended.")
+        Literal["absolute", "mse", "scaled-huber"],
+        about("The loss; scaled-huber in place of absolute for recommended."),
     ] = added("absolute")
     column_order: Annotated[
         ColumnOrder | None,
@@ -176,7 +177,7 @@ class SyntheticSpec(Settings, Cell):
         return drawn[0][0], torch.stack([y for _, y in drawn])
 
     def orders(self) -> list[list[int]]:
-        """The order of the columns for each seed, the same for every network and noise level; the first column stays."""
+        """The order of the columns per seed, the same for every network and noise level. The first column stays."""
         features = DATASETS[self.dataset].features
         if self.column_order == "fixed":
             return [list(range(features))] * self.seeds

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import statistics
+from collections.abc import Iterable, Sequence
 
 from chebact.lab.functions import DATASETS
 from chebact.lab.page.comparison import tone_of
 from chebact.lab.page.sheet import Cell, Head, Mark, Sheet, Tone, as_markdown, plus_minus
+from chebact.lab.synthetic.agreement import agreement_of
 from chebact.lab.synthetic.published import PARAMETERS, SEEDS
-from chebact.lab.synthetic.rows import Row, decimals, has_mean, marks
+from chebact.lab.synthetic.rows import Row, base_rows, decimals, has_mean, marks
 from chebact.networks.residual_mlp import ARCHITECTURES, ResidualMLP
 
 __all__ = [
     "FORMS",
     "LEGEND",
     "caption",
+    "change_sheets",
     "half_sheets",
     "markdown",
     "our_text",
@@ -138,6 +141,79 @@ def markdown(rows: Sequence[Row]) -> str:
     for half in half_sheets(rows).values():
         parts += [as_markdown(half), ""]
     return "\n".join(parts)
+
+
+def change_sheets(rows: Iterable[Row]) -> dict[str, Sheet]:
+    """What each other choice changes where the paper leaves it open, by the name of the table: the rows of such runs
+    above those of the same cells with the choice of the published figures.
+    """
+    rows = list(rows)
+    usual = {(row.recipes, row.noise, row.model, row.dataset): row for row in base_rows(rows)}
+    tables: dict[tuple[str, str, float], list[Row]] = {}
+    for row in rows:
+        if row.changes:
+            tables.setdefault((row.recipes, row.changes, row.noise), []).append(row)
+    sheets = {}
+    for (recipes, changes, noise), changed in tables.items():
+        name = f"synthetic-{recipes}-{changes.replace(', ', '-').replace(' ', '-')}-{noise:g}"
+        pairs = [(row, usual.get((row.recipes, row.noise, row.model, row.dataset))) for row in changed]
+        sheets[name] = change_sheet(pairs, name, change_caption(changed, pairs))
+    return sheets
+
+
+Pairs = Sequence[tuple[Row, Row | None]]
+
+
+def change_sheet(pairs: Pairs, name: str, caption: str) -> Sheet:
+    """Models down, data sets across; the last column is the ratio of all errors of a model."""
+    cells = {(row.model, row.dataset): (row, usual) for row, usual in pairs}
+    models = [model for model in ARCHITECTURES if any(row.model == model for row, _ in pairs)]
+    datasets = columns_of([row for row, _ in pairs])
+    body = []
+    for index, model in enumerate(models):
+        own = [cells.get((model, dataset)) for dataset in datasets]
+        texts = (
+            Cell("not run")
+            if pair is None
+            else Cell(our_text(pair[0]), pair[0].mean, our_text(pair[1]) if pair[1] else "")
+            for pair in own
+        )
+        ratio = error_ratio([pair for pair in own if pair])
+        last = Cell("-" if ratio is None else f"{ratio:.2f}", ratio)
+        body.append((Cell(ARCHITECTURES[model].title, float(index), tip=TIPS.get(model, "")), *texts, last))
+    titles = (*(DATASETS[dataset].title for dataset in datasets), "ratio")
+    return Sheet(name, caption, (Head("model"), *(Head(title, right=True) for title in titles)), tuple(body))
+
+
+def error_ratio(pairs: Pairs) -> float | None:
+    """The geometric mean of the ratios of errors, of the cells in which most seeds stayed finite on both sides."""
+    ratios = [
+        row.mean / usual.mean
+        for row, usual in pairs
+        if usual and row.mean and usual.mean and has_mean(row) and has_mean(usual)
+    ]
+    return statistics.geometric_mean(ratios) if ratios else None
+
+
+def change_caption(changed: Sequence[Row], pairs: Pairs) -> str:
+    """What was changed, how many seeds diverged and, where the paper's settings are kept, how many cells agree."""
+    first, known = changed[0], [(row, usual) for row, usual in pairs if usual]
+    lost, usually = sum(row.nan for row, _ in known), sum(usual.nan for _, usual in known)
+    seeds = sum(row.seeds for row, _ in known)
+    sentence = (
+        f"RMSE with {first.changes}, noise {first.noise:g}, {first.recipes} recipes, {seeds_of(changed)} seeds: in "
+        "brackets or below with the choice of the published figures. Ratio: the geometric mean over the functions on "
+        f"which most seeds stayed finite with both. {lost} of {seeds} seeds diverged, {usually} with the usual choice."
+    )
+    agreement = agreement_of(changed)
+    printed = len(agreement.near) + len(agreement.far)
+    if not printed:
+        return sentence
+    usual = agreement_of([usual for _, usual in known])
+    return (
+        f"{sentence} {len(agreement.near)} of {printed} cells agree with the paper ({len(agreement.within)} on either "
+        f"side), with the usual choice {len(usual.near)} ({len(usual.within)})."
+    )
 
 
 def parameter_sheet() -> Sheet:
