@@ -41,10 +41,12 @@ def test_exceptions_get_the_reason_that_their_seeds_show():
         row(0.26, values=(*[0.1] * 8, 0.9, 0.9))
     )
     assert "One seed of 10 diverged" in explain(row(0.1, nan=1, values=(*[0.1] * 9, None)))
-    assert "the mean of the others, 0.1000, agrees" in explain(row(0.1, nan=1, values=(*[0.1] * 9, None)))
+    assert "The mean of the others, 0.1000, agrees" in explain(row(0.1, nan=1, values=(*[0.1] * 9, None)))
     assert "polynomial everywhere" in explain(row(0.1, nan=2, model="wcp", values=(*[0.1] * 8, None, None)))
     assert "another formula" in explain(row(0.3, recipes="paper", dataset="jump", values=(0.3,) * 10))
     assert "10 of 10" in explain(row(0.3, values=(0.3,) * 10))
+    assert "It stays unexplained" in explain(row(0.3, values=(0.3,) * 10))
+    assert "other roles" in explain(row(0.3, recipes="paper", dataset="sigmoid", values=(0.3,) * 10))
     assert standard_errors(row(0.13)) == pytest.approx(0.03 / math.sqrt(0.01**2 / 10 + 0.01**2 / 10))
 
 

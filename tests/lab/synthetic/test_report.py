@@ -4,6 +4,7 @@ import csv
 import errno
 import io
 import json
+import math
 import os
 import re
 from dataclasses import replace
@@ -23,17 +24,19 @@ from chebact.lab.synthetic.published import COLUMNS, SYNTHETIC, published_cell
 from chebact.lab.synthetic.report_command import document_blocks
 from chebact.lab.synthetic.rows import Row, marks, tables_of
 from chebact.lab.synthetic.rows import rows_of as rows_of_typed
-from chebact.lab.synthetic.spec import SyntheticSpec
-from chebact.lab.synthetic.tables import caption, comparison, markdown
+from chebact.lab.synthetic.spec import SyntheticSpec, usual_order
+from chebact.lab.synthetic.tables import caption, change_sheets, comparison, markdown
 from chebact.networks import ARCHITECTURES
 
 ROOT = Path(__file__).parents[3]
 RESULTS = ROOT / "results" / "synthetic"
 KEYS = ["model", "dataset", "noise", "recipes", "seeds", "mean", "std", "nan", "paper_mean", "paper_std", "paper_nan"]
+KEYS += ["changes"]
 
 
-def record(model, dataset, values, noise=0.01, recipes="released"):
-    spec = SyntheticSpec(model, dataset, noise, recipes=recipes, seeds=len(values))
+def record(model, dataset, values, noise=0.01, recipes="released", **choices):
+    choices = {"column_order": usual_order(recipes)} | choices
+    spec = SyntheticSpec(model, dataset, noise, recipes=recipes, seeds=len(values), **choices)
     seeds = [{"seed": seed, "rmse": value, "nan": value is None} for seed, value in enumerate(values)]
     drawn = {"curve": {"epoch": [1], "loss": [0.5]}, "slice": [0.0, 1.0]}
     return Record("synthetic", as_plain(spec), {"seeds": seeds, **drawn}, {}, {})
@@ -107,8 +110,10 @@ def test_one_lost_seed_hides_no_model_but_by_the_papers_letter():
 
 def test_the_paper_agrees_with_itself():
     agreement = agreement_of(as_published())
-    assert (len(agreement.near), len(agreement.far)) == (122, 0)
-    assert (len(agreement.exploded), len(agreement.held)) == (25, 0)
+    assert (len(agreement.near), len(agreement.within), len(agreement.far)) == (122, 122, 0)
+    assert (len(agreement.counted), len(agreement.counts_agree)) == (32, 32)
+    assert (len(agreement.exploded), len(agreement.exploded_here)) == (25, 25)
+    assert len([row for row in agreement.counted if row not in agreement.exploded]) == 7  # 1 to 7 of ten
     assert agreement.best == agreement.paper_best == 12
 
 
@@ -134,8 +139,10 @@ def test_two_records_of_one_cell_are_refused():
 
 def test_the_committed_records_are_those_of_the_full_run():
     everything = list(records_under(RESULTS))
-    found = [each for each in everything if each.spec["recipes"] != "recommended"]
-    assert len(everything) - len(found) == 14
+    changed = [each for each in everything if each.typed.spec.changes]
+    assert len(changed) == 2 * 77 + 2 * 4 * 7 + 77 + 77  # columns, form, start, loss
+    found = [each for each in everything if each.spec["recipes"] != "recommended" and not each.typed.spec.changes]
+    assert len(everything) - len(changed) - len(found) == 14
     assert len(found) == 2 * 2 * 77
     assert {(each.spec["seeds"], each.spec["epochs"], len(each.results["seeds"])) for each in found} == {(10, 300, 10)}
     assert len({(row.model, row.dataset, row.noise, row.recipes) for row in rows_of(found)}) == 308
@@ -182,7 +189,48 @@ def test_agreement_names_every_exception():
         for line in lines
     )
     assert any("tanh on Step, noise 0.01: 1/3 NaN" in line for line in lines)
-    assert any("Cubic on Jump, noise 0.01: 0/3 NaN, published 10/10" in line for line in lines)
+    assert any("Cubic on Jump, noise 0.01: 0/3 NaN, published 10/10; p = 0.0035" in line for line in lines)
+
+
+def test_counts_are_compared_by_fishers_exact_test():
+    """The probability of tables as extreme, from binomial coefficients."""
+    (row,) = rows_of([record("cl", "pendulum", [None] * 4 + [0.1] * 6)])
+    ways = [math.comb(10, ours) * math.comb(10, 12 - ours) for ours in range(2, 11)]
+    extreme = [each for each in ways if each <= ways[4 - 2]]
+    assert row.chance == pytest.approx(sum(extreme) / sum(ways))
+    (line,) = [line for line in comparison_lines(agreement_of([row])) if "Diverged seeds" in line]
+    assert (
+        line
+        == "- Diverged seeds: CL on Pendulum, noise 0.01: 4/10 NaN, published 8/10; p = 0.17, chance can explain it."
+    )
+    partly = rows_of([record("cubic", "arrhenius", [None] * 10)])
+    assert "published 4/10; p = 0.011, chance does not explain it" in comparison_lines(agreement_of(partly))[-1]
+
+
+def test_better_cells_agree_on_one_side_only():
+    rows = rows_of([record("relu", "pendulum", [0.05] * 3), record("tanh", "pendulum", [0.03] * 3)])
+    agreement = agreement_of(rows)
+    assert [row.model for row in agreement.near] == ["relu", "tanh"]
+    assert [row.model for row in agreement.within] == ["tanh"]
+
+
+def test_what_a_choice_changes_stands_beside_the_usual_choice():
+    rows = rows_of(
+        [
+            record("relu", "pendulum", [0.1, 0.1]),
+            record("relu", "step", [0.04, 0.04]),
+            record("relu", "pendulum", [0.2, 0.2], start="he-uniform"),
+            record("relu", "step", [0.08, None, None], start="he-uniform"),
+            record("tanh", "step", [0.08, 0.08], start="he-uniform"),
+        ]
+    )
+    (sheet,) = change_sheets(rows).values()
+    assert sheet.name == "synthetic-released-start-he-uniform-0.01"
+    relu, tanh = ([(cell.text, cell.below) for cell in row] for row in sheet.rows)
+    assert relu == [("ReLU", ""), ("0.2000", "0.1000"), ("2/3 NaN", "0.040"), ("2.00", "")]
+    assert tanh == [("tanh", ""), ("not run", ""), ("0.080", ""), ("-", "")]
+    assert "2 of 5 seeds diverged, 0 with the usual choice" in sheet.caption
+    assert [row.mean for row in tables_of(rows)["released", 0.01]] == [0.1, 0.04]
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from dataclasses import replace
+from itertools import permutations
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from chebact.lab.functions import DATASETS, target
 from chebact.lab.store import read_record
 from chebact.lab.synthetic.run import run_synthetic
 from chebact.lab.synthetic.spec import SyntheticRequest, SyntheticSpec
-from chebact.lab.synthetic.training import train, train_together
+from chebact.lab.synthetic.training import stack_specs, train, train_together
 from chebact.networks import ARCHITECTURES, ResidualMLP
 
 SMALL = SyntheticRequest(("relu", "cl-extrapolate"), ("pendulum", "step"), (0.01,), "released", 2, 3)
@@ -63,6 +64,7 @@ def test_a_record_tells_all(small):
     asked = {"model": "cl-extrapolate", "dataset": "pendulum", "noise": 0.01, "recipes": "released"}
     sizes = {"seeds": 2, "epochs": 3, "points": 1000, "batch_size": 32}
     settings = {"learning_rate": 0.01, "momentum": 0.99, "weight_decay": 1e-6, "form": "released"}
+    settings |= {"column_order": "per-seed"}
     assert record.spec == asked | sizes | settings
     assert [seed["seed"] for seed in record.results["seeds"]] == [0, 1]
     assert all(0 < seed["rmse"] < 1 and seed["nan"] is False for seed in record.results["seeds"])
@@ -115,8 +117,8 @@ def test_the_kept_inputs_are_those_of_the_network():
 
 def test_the_rmse_is_that_of_a_plain_training(small):
     """One seed again, by torch alone in float64, with the record's generators: the same but for rounding."""
-    cohort = SyntheticSpec("relu", "pendulum", 0.01, "released", 2, 3)
-    x, y = (tensor.double() for tensor in cohort.data("train"))
+    cohort = SyntheticSpec("relu", "pendulum", 0.01, "released", 2, 3, column_order="per-seed")
+    x, y = cohort.data("train")[0].double(), cohort.data("train")[1][1].double()
     network = ResidualMLP.from_table("relu", 3, generator=cohort.generators("start")[1]).double()
     order = cohort.generators("order")[1]
     optimizer = torch.optim.SGD(network.parameters(), lr=0.01, momentum=0.99, weight_decay=1e-6)
@@ -138,13 +140,99 @@ def test_data_are_one_draw_for_all_and_test_targets_have_no_noise():
     quiet, loud = (SyntheticSpec("relu", "jump", noise, "paper") for noise in (0.01, 0.04))
     other = SyntheticSpec("tanh", "jump", 0.01, "paper", seeds=3)
     assert torch.equal(quiet.data("train")[0], loud.data("train")[0])
-    assert torch.equal(quiet.data("train")[1], other.data("train")[1])
+    assert torch.equal(quiet.data("train")[1][:3], other.data("train")[1])
     assert not torch.equal(quiet.data("train")[0], quiet.data("test")[0])
     x, y = loud.data("test")
-    torch.testing.assert_close(y, target("jump", x, "paper"))
+    torch.testing.assert_close(y, target("jump", x, "paper").expand(10, 1000, 1))
     clean = target("jump", quiet.data("train")[0], "paper")
     ratio = (loud.data("train")[1] - clean).std() / (quiet.data("train")[1] - clean).std()
     assert abs(ratio - 4) < 0.01
+
+
+def test_every_published_repeat_had_its_own_order_of_the_columns():
+    """As the released code: the same inputs and noise, the columns after the first in another order per seed."""
+    sigmoid = SyntheticSpec("relu", "sigmoid", 0.01, "released", 10, column_order="per-seed")
+    (x, y), (test_x, test_y) = sigmoid.data("train"), sigmoid.data("test")
+    fixed = replace(sigmoid, column_order="fixed")
+    assert torch.equal(x, fixed.data("train")[0])
+    assert all(order[0] == 0 and sorted(order) == list(range(5)) for order in sigmoid.orders())
+    for seed, order in enumerate(sigmoid.orders()):
+        a, b, c, d, e = test_x[:, order].double().T
+        truth = 2 * b / (1 + torch.exp(-10 * c * (a - d + 0.5))) + e - 0.5
+        torch.testing.assert_close(test_y[seed, :, 0].double(), truth, rtol=1e-4, atol=1e-5)
+        noise = y[seed] - target("sigmoid", x, "released", order)
+        torch.testing.assert_close(
+            noise, fixed.data("train")[1][0] - target("sigmoid", x, "released"), atol=1e-6, rtol=0
+        )
+    assert sigmoid.orders() == replace(sigmoid, model="tanh", noise=0.04).orders()
+    many = replace(sigmoid, seeds=200)
+    assert len({tuple(order) for order in many.orders()}) == 24
+    counts = {name: len({tuple(order) for order in replace(many, dataset=name).orders()}) for name in DATASETS}
+    assert counts == {"pendulum": 2, "arrhenius": 2, "gravity": 6, "sigmoid": 24, "jump": 6, "prelu": 2, "step": 1}
+
+
+@pytest.mark.parametrize("name", DATASETS)
+def test_symmetric_functions_are_those_whose_columns_can_change_places(name):
+    features = DATASETS[name].features
+    x = torch.rand(50, features, dtype=torch.float64) * 2 - 1
+    orders = [(0, *rest) for rest in permutations(range(1, features))]
+    same = all(torch.allclose(target(name, x, "released", order), target(name, x, "released")) for order in orders)
+    assert same == DATASETS[name].symmetric
+
+
+def test_the_order_of_the_columns_follows_from_the_recipes():
+    usual = {form: SyntheticRequest(recipes=form).groups()[0][0] for form in ("paper", "released", "recommended")}
+    orders = {form: spec.column_order for form, spec in usual.items()}
+    assert orders == {"paper": "fixed", "released": "per-seed", "recommended": "fixed"}
+    assert not any(spec.changes for spec in usual.values())
+    (group,) = SyntheticRequest(("relu",), recipes="released", column_order="fixed").groups()
+    assert {spec.changes for spec in group} == {("fixed columns",)}
+
+
+def test_other_choices_have_folders_of_their_own(tmp_path):
+    def folder(**choices):
+        return (
+            SyntheticSpec("cl", "step", 0.01, "released", column_order="per-seed", **choices).path(tmp_path).parts[-3]
+        )
+
+    choices = {"form": "paper"}, {"start": "he-uniform"}, {"loss": "mse"}, {"form": "paper", "loss": "mse"}
+    assert [folder(**each) for each in choices] == [
+        "released-form-paper",
+        "released-start-he-uniform",
+        "released-loss-mse",
+        "released-form-paper-loss-mse",
+    ]
+    assert folder() == "released"
+
+
+def test_the_form_of_the_paper_is_of_the_networks_that_it_changes():
+    asked = SyntheticRequest(recipes="released", form="paper")
+    specs = [spec for group in asked.groups() for spec in group]
+    assert {spec.model for spec in specs} == {"cl", "wcp", "pcs-cl", "tanh-cl"}
+    network, _, _ = train([replace(specs[0], seeds=1, epochs=1)])
+    assert not isinstance(network.last_activation, torch.nn.Identity)
+    with pytest.raises(LabError, match="form paper must have one of cl, wcp, pcs-cl, tanh-cl, got relu, tanh"):
+        replace(asked, models=("relu", "tanh")).groups()
+
+
+def test_he_uniform_weights_lie_within_the_textbook_bound():
+    """sqrt(6 / fan-in) for the columns that each function has, from the same draws as torch's 1 / sqrt(fan-in)."""
+    usual = SyntheticSpec("relu", "gravity", 0.01, "released", seeds=40, epochs=1, learning_rate=1e-30)
+    networks = [train([replace(usual, start=start)])[0] for start in ("released", "he-uniform")]
+    for part, fan_in in (("first", 4), ("last", 32)):
+        torch_own, he = (getattr(network, part) for network in networks)
+        bound = (6 / fan_in) ** 0.5
+        assert 0.97 * bound < float(he.weight.detach().abs().max()) <= bound * (1 + 1e-6)
+        torch.testing.assert_close(he.weight, torch_own.weight * 6**0.5)
+        assert torch.equal(he.bias, torch_own.bias)
+
+
+def test_the_squared_error_is_torchs():
+    spec = SyntheticSpec("tanh", "step", 0.01, "released", 1, 1, loss="mse", learning_rate=1e-30)
+    network, _, run = train([spec])
+    x, y = spec.data("train")
+    wanted = torch.nn.functional.mse_loss(network(stack_specs([spec], [x])), y)
+    torch.testing.assert_close(run.losses[0, 0].double(), wanted.double(), rtol=1e-4, atol=0)
 
 
 def test_no_two_trainings_share_their_randomness():

@@ -66,7 +66,7 @@ def exception_lines(agreement: Agreement) -> list[str]:
 
 def count_sentence(row: Row) -> str:
     """Our count of diverged seeds beside the published one, and whether chance can explain the difference."""
-    verdict = "chance can explain it" if row.chance >= LEVEL else "chance does not explain it"
+    verdict = "chance can explain it" if row.chance >= LEVEL else "chance does not explain it, and it stays unexplained"
     if row.nan == row.paper_nan and row.seeds == SEEDS:
         verdict = "the same"
     return (
@@ -107,7 +107,7 @@ def explain(row: Row) -> str:
 def nan_sentence(row: Row, finite: Sequence[float], limit: float) -> str:
     """A sentence about a cell in which some of our seeds diverged and none of the published ones did."""
     lost = "One seed" if row.nan == 1 else f"{row.nan} seeds"
-    chance = f" (against none, p = {row.chance:.2g})"
+    chance = f" (published: none; p = {row.chance:.2g})"
     if row.model in UNBOUNDED:
         why = "this activation is a polynomial everywhere, and a few inputs far outside [-1, 1] are enough"
     else:
@@ -116,7 +116,7 @@ def nan_sentence(row: Row, finite: Sequence[float], limit: float) -> str:
         return f"{lost} of {row.seeds} diverged{chance}: {why}."
     mean = statistics.fmean(finite)
     verdict = "agrees" if mean <= limit else "is above the limit"
-    return f"{lost} of {row.seeds} diverged{chance} ({why}); the mean of the others, {mean:.4f}, {verdict}."
+    return f"{lost} of {row.seeds} diverged{chance}: {why}. The mean of the others, {mean:.4f}, {verdict}."
 
 
 def standard_errors(row: Row) -> float:

@@ -64,12 +64,13 @@ def seeds_of(rows: Sequence[Row]) -> str:
     return " to ".join(str(n) for n in dict.fromkeys((min(row.seeds for row in rows), max(row.seeds for row in rows))))
 
 
-def our_text(row: Row) -> str:
+def our_text(row: Row, *, short: bool = False) -> str:
     """Our cell: mean and deviation of the seeds that stayed finite if they are most, and how many did not."""
     lost = f"{row.nan}/{row.seeds} NaN"
     if not has_mean(row) or row.mean is None:
         return lost
-    return plus_minus(row.mean, row.std, decimals(row.dataset, row.noise)) + (f", {lost}" if row.nan else "")
+    std = None if short else row.std
+    return plus_minus(row.mean, std, decimals(row.dataset, row.noise)) + (f", {lost}" if row.nan else "")
 
 
 def paper_text(row: Row) -> str:
@@ -172,17 +173,19 @@ def change_sheet(pairs: Pairs, name: str, caption: str) -> Sheet:
     body = []
     for index, model in enumerate(models):
         own = [cells.get((model, dataset)) for dataset in datasets]
-        texts = (
-            Cell("not run")
-            if pair is None
-            else Cell(our_text(pair[0]), pair[0].mean, our_text(pair[1]) if pair[1] else "")
-            for pair in own
-        )
+        texts = (Cell("not run") if pair is None else change_cell(*pair) for pair in own)
         ratio = error_ratio([pair for pair in own if pair])
         last = Cell("-" if ratio is None else f"{ratio:.2f}", ratio)
         body.append((Cell(ARCHITECTURES[model].title, float(index), tip=TIPS.get(model, "")), *texts, last))
     titles = (*(DATASETS[dataset].title for dataset in datasets), "ratio")
     return Sheet(name, caption, (Head("model"), *(Head(title, right=True) for title in titles)), tuple(body))
+
+
+def change_cell(row: Row, usual: Row | None) -> Cell:
+    """The mean error with the other choice, below it with the usual one; the deviations are among the rows."""
+    return Cell(
+        our_text(row, short=True), row.mean if has_mean(row) else None, our_text(usual, short=True) if usual else ""
+    )
 
 
 def error_ratio(pairs: Pairs) -> float | None:
@@ -201,8 +204,8 @@ def change_caption(changed: Sequence[Row], pairs: Pairs) -> str:
     lost, usually = sum(row.nan for row, _ in known), sum(usual.nan for _, usual in known)
     seeds = sum(row.seeds for row, _ in known)
     sentence = (
-        f"RMSE with {first.changes}, noise {first.noise:g}, {first.recipes} recipes, {seeds_of(changed)} seeds: in "
-        "brackets or below with the choice of the published figures. Ratio: the geometric mean over the functions on "
+        f"Mean RMSE with {first.changes}, noise {first.noise:g}, {first.recipes} recipes, {seeds_of(changed)} seeds; "
+        "in brackets that with the choice of the published figures. Ratio: the geometric mean over the functions on "
         f"which most seeds stayed finite with both. {lost} of {seeds} seeds diverged, {usually} with the usual choice."
     )
     agreement = agreement_of(changed)
@@ -212,7 +215,7 @@ def change_caption(changed: Sequence[Row], pairs: Pairs) -> str:
     usual = agreement_of([usual for _, usual in known])
     return (
         f"{sentence} {len(agreement.near)} of {printed} cells agree with the paper ({len(agreement.within)} on either "
-        f"side), with the usual choice {len(usual.near)} ({len(usual.within)})."
+        f"side), with the usual choice {len(usual.near)} ({len(usual.within)} on either side)."
     )
 
 
