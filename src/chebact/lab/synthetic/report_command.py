@@ -12,8 +12,9 @@ from chebact.lab.commands.report import NO_FILES, USUAL_PAGE, FileOptions, PageO
 from chebact.lab.commands.report import report as report_records
 from chebact.lab.functions import RecipeForm
 from chebact.lab.options import Records, Several, about
-from chebact.lab.page.sheet import as_markdown, as_rich
+from chebact.lab.page.sheet import Sheet, as_markdown, as_rich
 from chebact.lab.synthetic.agreement import agreement_of
+from chebact.lab.synthetic.choice import choice_sheets
 from chebact.lab.synthetic.explanations import comparison_lines
 from chebact.lab.synthetic.record import SyntheticRecord
 from chebact.lab.synthetic.rows import Row, base_rows, rows_of, tables_of
@@ -56,9 +57,14 @@ def show(rows: Sequence[Row], console: Console) -> None:
     for recipes, own in rows_by_form(rows).items():
         console.print(f"Against the paper, {recipes} recipes:", highlight=False)
         console.print("\n".join(comparison_lines(agreement_of(own))), highlight=False, soft_wrap=True)
-    for sheet in change_sheets(rows).values():
+    for sheet in further_sheets(rows).values():
         console.print(f"\n{sheet.caption}", highlight=False, soft_wrap=True)
         console.print(as_rich(sheet))
+
+
+def further_sheets(rows: Sequence[Row]) -> dict[str, Sheet]:
+    """What the variant is chosen by, and what other choices change, by the name of the table."""
+    return choice_sheets(rows) | change_sheets(rows)
 
 
 def rows_by_form(rows: Sequence[Row]) -> dict[str, list[Row]]:
@@ -68,13 +74,13 @@ def rows_by_form(rows: Sequence[Row]) -> dict[str, list[Row]]:
 
 
 def document_blocks(rows: Sequence[Row]) -> dict[str, str]:
-    """The generated blocks by name: `synthetic-<recipes>-<noise>`, `synthetic-<recipes>-agreement`, and
-    `synthetic-<recipes>-<changes>-<noise>` for what another choice changes.
+    """The generated blocks by name: `synthetic-<recipes>-<noise>`, `synthetic-<recipes>-agreement`,
+    `synthetic-<recipes>-choice`, and `synthetic-<recipes>-<changes>-<noise>` for what another choice changes.
     """
     tables = {f"synthetic-{form}-{noise:g}": markdown(table) for (form, noise), table in tables_of(rows).items()}
     agreement = {
         f"synthetic-{form}-agreement": "\n".join(comparison_lines(agreement_of(own))) + "\n"
         for form, own in rows_by_form(rows).items()
     }
-    changes = {name: f"{sheet.caption}\n\n{as_markdown(sheet)}\n" for name, sheet in change_sheets(rows).items()}
-    return tables | agreement | changes
+    further = {name: f"{sheet.caption}\n\n{as_markdown(sheet)}\n" for name, sheet in further_sheets(rows).items()}
+    return tables | agreement | further

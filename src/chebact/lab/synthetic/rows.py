@@ -17,7 +17,7 @@ from chebact.lab.synthetic.record import SyntheticRecord
 from chebact.lab.synthetic.spec import SyntheticSpec
 from chebact.networks.residual_mlp import ARCHITECTURES
 
-__all__ = ["Row", "base_rows", "decimals", "has_mean", "marks", "rows_of", "tables_of"]
+__all__ = ["BEST", "Row", "base_rows", "decimals", "has_mean", "marks", "rows_of", "tables_of"]
 
 SETTINGS = (
     "epochs",
@@ -137,8 +137,10 @@ def has_mean(row: Row) -> bool:
     return row.nan <= row.seeds / 2
 
 
-def marks(rows: Sequence[Row], *, of_paper: bool = False, strict: bool = False) -> dict[tuple[str, str], Mark]:
-    """The marked cells (model, dataset) of one table: in each column the two best means and the four worst.
+def marks(
+    rows: Sequence[Row], *, of_paper: bool = False, strict: bool = False, best: int = BEST
+) -> dict[tuple[str, str], Mark]:
+    """The marked cells (model, dataset) of one table: in each column the `best` best means and the four worst.
 
     The paper prints smooth and other functions apart. A model that loses most of its seeds on a function of one kind
     takes no part in the columns of that kind; `strict` drops it for a single lost seed, which is the rule of the
@@ -160,7 +162,7 @@ def marks(rows: Sequence[Row], *, of_paper: bool = False, strict: bool = False) 
             if row.dataset == dataset and not apart and mean is not None:
                 column[row.model] = round(mean, decimals(dataset, row.noise))
         for model, mean in column.items():
-            if sum(other < mean for other in column.values()) < BEST:
+            if sum(other < mean for other in column.values()) < best:
                 found[model, dataset] = "best"
             elif sum(other > mean for other in column.values()) < WORST:
                 found[model, dataset] = "worst"

@@ -11,6 +11,7 @@ from chebact.lab.page.results import Results
 from chebact.lab.page.sheet import Sheet
 from chebact.lab.synthetic import section_pictures as pictures
 from chebact.lab.synthetic.agreement import Agreement, agreement_of
+from chebact.lab.synthetic.choice import choice_sheets
 from chebact.lab.synthetic.explanations import exception_lines
 from chebact.lab.synthetic.published import SYNTHETIC
 from chebact.lab.synthetic.record import SyntheticRecord
@@ -56,6 +57,9 @@ def synthetic_section(results: Results) -> Section:
         blocks += (
             parts if form == forms[0] else [Fold(f"The same with {FORMS[form].replace(': ', ', ')}", tuple(parts))]
         )
+    chosen = tuple(choice_sheets(rows_of(records)).values())
+    if chosen:
+        blocks.append(Fold("What the paper chooses its variant by", chosen))
     changes = tuple(change_sheets(rows_of(everything)).values())
     if changes:
         blocks.append(Fold("What other choices change where the paper leaves them open", changes))
