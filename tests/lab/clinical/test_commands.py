@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy import stats
+from support.clinical_tables import write_dementiabank
 
 from chebact.lab.cli import run_command
 from chebact.lab.clinical.rows import rows_of
@@ -206,22 +207,17 @@ def test_shuffled_labels_have_a_folder_of_their_own(table, command):
     assert [*contents(table.parent / "results")] == ["voices-shuffled/average/tanh-4.json"]
 
 
-def dementiabank(tmp_path):
-    from chebact.lab.clinical.features import PAPER_FEATURES
-
-    random, lines = np.random.default_rng(3), [",".join(["original_subject_id", "diagnoses", *PAPER_FEATURES])]
-    for row in range(415):
-        diagnosis = "ad" if row < 178 else "hc" if row < 407 else "mci"
-        cells = [f"{v:.4f}" for v in random.standard_normal(66) + (diagnosis == "ad")]
-        lines.append(",".join([f"s{row}", f'"[{{""name"": ""{diagnosis}""}}]"', *cells]))
-    path = tmp_path / "db-34-am.csv"
-    path.write_text("\n".join(lines))
-    return path
-
-
 def test_the_dementiabank_preset_stands_beside_the_published_figures(tmp_path, command):
     settings = ["--models", "tanh", "--widths", "32", "64", "--seeds", "2", "--folds", "3", "--epochs", "1"]
-    words = ["--data", dementiabank(tmp_path), "--preset", "dementiabank", *settings, "--baselines", "svm"]
+    words = [
+        "--data",
+        write_dementiabank(tmp_path / "db-34-am.csv"),
+        "--preset",
+        "dementiabank",
+        *settings,
+        "--baselines",
+        "svm",
+    ]
     code, _, shown = command("run", "clinical", *words, "--workers", "1", "--results", tmp_path / "r")
     assert code == 0, shown
     assert "407 recordings of 407 subjects, 66 features; left out: 8 recordings of other diagnoses" in " ".join(

@@ -37,8 +37,8 @@ def comparison_lines(agreement: Agreement) -> list[str]:
         f"- CL-extrapolate alone: {own_near} of {len(own)} cells. Top two in {agreement.best} of {agreement.columns} "
         f"columns (paper: {agreement.paper_best}); in {agreement.best_strict} under the paper's rule that one diverged "
         "seed disqualifies a model.",
-        f"- {len(counted)} cells are printed as a count of diverged seeds. Our count and the paper's can have one rate "
-        f"in {len(agreement.counts_agree)} of them (Fisher's exact test, p at least {LEVEL:g}). Where {EXPLODED} or "
+        f"- In {len(agreement.counts_agree)} of {len(counted)} cells that the paper prints as a count of diverged "
+        f"seeds, both counts can have one rate (Fisher's exact test, p at least {LEVEL:g}). Where {EXPLODED} or "
         f"more of the paper's {SEEDS} seeds diverged, most of ours did in {len(agreement.exploded_here)} of "
         f"{len(agreement.exploded)}.",
     ]
