@@ -23,7 +23,7 @@ FILES = {("report", name): TABLES for name in FOLDER_OF} | {
     ("play",): ["--output"],
 }
 FOLDERS = {("run", name): ["--results"] for name in FOLDER_OF} | {
-    **{("report", *rest): ["--output"] for rest in [(), ("all",), ("pictures",), *((name,) for name in FOLDER_OF)]},
+    **{("report", *rest): ["--output"] for rest in [(), ("all",), *((name,) for name in FOLDER_OF)]},
     ("report", "images"): ["--output", "--captures"],
     ("report", "arena"): ["--output", "--pictures"],
     ("report", "private"): ["--output", "--pictures"],
@@ -52,9 +52,7 @@ READ = {(*words, "--results") for words in FOLDERS if words[0] == "report"} | {
 MORE = {("data", "fetch"): ["mnist", "--from", "nowhere"], ("bench", "page"): [str(ROOT / "results/bench/ops.json")]}
 MORE |= {("report", name): ["--results", str(ROOT / "results" / FOLDER_OF[name])] for name in FOLDER_OF}
 MORE |= {("fit",): ["data.csv", "--target", "y"], ("predict",): ["model", "data.csv"]}
-MORE |= {
-    words: ["--results", str(ROOT / "results")] for words in [("report",), ("report", "all"), ("report", "pictures")]
-}
+MORE |= {words: ["--results", str(ROOT / "results")] for words in [("report",), ("report", "all")]}
 
 
 def pairs(table):

@@ -40,7 +40,6 @@ for row in EXPERIMENTS.values():
     run.command(row.run, name=(row.name, *row.also), help=f"{row.trains}\n\n{RESUME}")
     report.command(row.report, name=(row.name, *row.also), help=row.shows)
 report.command("chebact.lab.commands.report:report_everything", name="all", help="The page of all experiments.")
-report.command("chebact.lab.synthetic.readme_pictures:pictures", name="pictures", help="The pictures of the README.")
 data.command("chebact.lab.images.data_commands:fetch", name="fetch", help="Bring an image set into the data folder.")
 data.command("chebact.lab.images.data_commands:show", name="list", help="The image sets, and which of them are there.")
 bench.command("chebact.lab.bench.commands:ops", name="ops", help="Time single activations against ReLU.")

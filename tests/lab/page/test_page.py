@@ -260,9 +260,6 @@ def test_the_command_writes_one_page_and_says_where(records, tmp_path, capsys, m
     assert [name for name in captions if name.startswith("synthetic")] == ["synthetic-released-0-01-caption"]
     assert run_command(["report", "--output", "other"]) == 0
     assert (tmp_path / "other" / "index.html").stat().st_size > 1e5
-    assert run_command(["report", "pictures", "--output", "images"]) == 0
-    for scheme, paper in (("light", LIGHT["paper"]), ("dark", DARK["paper"])):
-        assert paper in (tmp_path / "images" / f"learned-{scheme}.svg").read_text()
 
 
 @pytest.mark.parametrize(
@@ -271,7 +268,6 @@ def test_the_command_writes_one_page_and_says_where(records, tmp_path, capsys, m
         (["all", "--results", "nowhere"], "there is no results folder nowhere"),
         (["all", "--results", "empty"], "there are no records below empty"),
         (["all", "--output", "file"], "cannot write into file: it is a file"),
-        (["pictures", "--results", "empty", "--output", "drawn"], "keeps learned activations"),
         (["everything"], "does not know what to do with 'everything'"),
     ],
 )
