@@ -27,7 +27,7 @@ from chebact.fixed_point import LookupTable, make_table
 from chebact.formula import formula
 from chebact.functional import chebyshev_basis, make_basis
 from chebact.initial import DEFAULT_INIT, Init, describe_init, evaluate_init, find_function
-from chebact.learned import EXTRA_STATE, FOLDED_NAME, OLD_NAME, LearnedActivation, add_once
+from chebact.learned import EXTRA_STATE, FOLDED_NAME, LearnedActivation, add_once
 from chebact.node_positions import nodes
 from chebact.pieces import pieces_of
 from chebact.symbolic import expression_of, import_sympy
@@ -142,7 +142,7 @@ class ChebyshevLagrange(LearnedActivation):
         """Does nothing: a state of another function is an error."""
 
     def _load_from_state_dict(self, state_dict: Any, prefix: str, *args: Any) -> None:
-        if f"{prefix}{self.parameter_name}" in state_dict or prefix + OLD_NAME in state_dict:
+        if f"{prefix}{self.parameter_name}" in state_dict:
             given = state_dict.get(prefix + EXTRA_STATE)
             if given is None:
                 state_dict[prefix + EXTRA_STATE] = self.get_extra_state()

@@ -14,13 +14,12 @@ from chebact.channels import describe_axes, find_axis
 from chebact.checks import check_axis, check_count, check_dtype, check_module, check_tensor, must_be
 from chebact.functional import apply_basis, check_tensors
 from chebact.lazy_parameter import LazyParameter
-from chebact.torch_modes import rename_parameter, stored_parameter
+from chebact.torch_modes import stored_parameter
 
-__all__ = ["EXTRA_STATE", "FOLDED_NAME", "OLD_NAME", "LearnedActivation", "add_once", "learned_activations"]
+__all__ = ["EXTRA_STATE", "FOLDED_NAME", "LearnedActivation", "add_once", "learned_activations"]
 
 EXTRA_STATE = "_extra_state"  # torch's name in a state dict for data that is not a parameter or buffer
 _Tensor = torch.Tensor
-OLD_NAME = "values"  # the parameter in older states and models
 FOLDED_NAME = "c0"  # a buffer that only a folded activation has
 _FOLDED_STATE = (
     "the state must be that of a model before fold_, got that of a folded one; load it into chebact.fold_(model), or "
@@ -187,10 +186,6 @@ class LearnedActivation(nn.Module):
         """The first numbers of a parameter of that shape, or what broadcasts to it."""
         raise NotImplementedError
 
-    def __setstate__(self, state: Any) -> None:
-        super().__setstate__(state)  # type: ignore[no-untyped-call]
-        rename_parameter(self, OLD_NAME, self.parameter_name)
-
     def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
         if self.is_materialized:
             super()._save_to_state_dict(destination, prefix, keep_vars)
@@ -200,9 +195,7 @@ class LearnedActivation(nn.Module):
                 destination[prefix + EXTRA_STATE] = self.get_extra_state()
 
     def _load_from_state_dict(self, state_dict: Any, prefix: str, *args: Any) -> None:
-        key, old = prefix + self.parameter_name, prefix + OLD_NAME
-        if old in state_dict and key not in state_dict:
-            state_dict[key] = state_dict.pop(old)
+        key = prefix + self.parameter_name
         strict, errors = args[1], args[-1]
         if strict and prefix + FOLDED_NAME in state_dict:
             add_once(errors, _FOLDED_STATE)

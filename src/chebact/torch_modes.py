@@ -39,7 +39,6 @@ __all__ = [
     "is_zero_tensor",
     "optimizer_has_hooks",
     "outside_graphs",
-    "rename_parameter",
     "share_hooks",
     "stored_buffer",
     "stored_parameter",
@@ -212,12 +211,6 @@ class MadeAgain(nn.Module):
         if [buffer.dtype for buffer in self.buffers()] != before:
             self.make_again()
         return self
-
-
-def rename_parameter(module: nn.Module, old: str, new: str) -> None:
-    """Rename a parameter, if it exists."""
-    if old in module._parameters:
-        module.register_parameter(new, module._parameters.pop(old))
 
 
 def has_hooks(module: nn.Module) -> bool:

@@ -278,35 +278,3 @@ def test_torch_s_own_parametrizations_take_the_heights(name):
         torch.testing.assert_close(rows @ rows.T, torch.eye(3), rtol=0, atol=1e-5)
     weighted = getattr(parametrizations, name)(filled(WeightedChebyshev(3)), "weights")
     assert weighted(drawn(5, 3)).shape == (5, 3)
-
-
-def renamed(state):
-    """A state as it was saved before the parameter was called heights or weights, and before it held the interval."""
-    names = {"heights": "values", "weights": "values"}
-    state = {key: value for key, value in state.items() if not key.endswith("_extra_state")}
-    return {".".join(names.get(part, part) for part in key.split(".")): value for key, value in state.items()}
-
-
-@pytest.mark.filterwarnings("ignore:.*interval and tails:UserWarning")
-@pytest.mark.parametrize("kind", [ChebyshevLagrange, WeightedChebyshev])
-@pytest.mark.parametrize("lazy", [False, True])
-def test_states_saved_under_the_name_values_still_load(kind, lazy):
-    saved = nn.Sequential(nn.Linear(2, 3), filled(kind(3)))
-    again = nn.Sequential(nn.Linear(2, 3), kind(None if lazy else 3))
-    state = renamed(saved.state_dict())
-    assert "1.values" in state
-    assert again.load_state_dict(state, strict=True) == ([], [])
-    assert "1.values" in state  # the caller's own is left alone
-    assert torch.equal(again(drawn(5, 2)), saved(drawn(5, 2)))
-
-
-@pytest.mark.parametrize("kind", [ChebyshevLagrange, WeightedChebyshev])
-def test_models_pickled_under_the_name_values_still_load(kind):
-    module = filled(kind(3))
-    old = module.__reduce_ex__(4)
-    inside = dict(old[2])
-    inside["_parameters"] = {"values": module.learned}
-    again = old[0](*old[1])
-    again.__setstate__(inside)
-    assert torch.equal(again(drawn(5, 3)), module(drawn(5, 3)))
-    assert [name for name, _ in again.named_parameters()] == [kind.parameter_name]

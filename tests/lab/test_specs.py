@@ -14,7 +14,6 @@ from chebact.lab.experiments import EXPERIMENTS
 from chebact.lab.forms import read_as
 from chebact.lab.images.rerun import image_commands
 from chebact.lab.images.spec import ImageRequest, ImageSettings, ImageSpec
-from chebact.lab.renamed import RENAMED, current_names
 from chebact.lab.spec import added, as_plain
 from chebact.lab.store import read_record
 from chebact.lab.synthetic.spec import SyntheticRequest
@@ -119,26 +118,6 @@ def test_defaults_in_the_help_are_what_one_would_type(name, capsys):
     shown = capsys.readouterr().out
     assert "[default:" in shown
     assert not [sign for sign in ("PosixPath", "default: (", "None]", "('", "cohort") if sign in shown]
-
-
-@pytest.mark.parametrize("command", RENAMED)
-def test_old_names_are_not_in_the_help_and_the_new_ones_are(command, capsys):
-    assert run_command([*command, "--help"]) == 0
-    shown = capsys.readouterr().out.split()
-    for old, new in RENAMED[command].items():
-        assert old not in shown
-        assert new in shown
-        assert current_names([*command, old, "x"])[0] == [*command, new, "x"]
-
-
-def test_an_old_name_works_and_a_note_says_the_new_one(tmp_path, capsys):
-    words = ["--models", "relu", "--datasets", "step", "--noise", "0.01", "--seeds", "1", "--epochs", "1"]
-    results = ["--workers", "1", "--results", str(tmp_path)]
-    assert run_command(["run", "synthetic", *words, *results, "--recipes", "released"]) == 0
-    said = capsys.readouterr().err
-    assert "--recipes is called --recipe now" in said
-    assert f"chebact report synthetic --results {tmp_path}" in " ".join(said.split())
-    assert (tmp_path / "released" / "0.01" / "relu-step.json").exists()
 
 
 def test_heights_start_where_init_says_and_at_zero_as_in_the_paper():

@@ -94,11 +94,6 @@ class FoldedActivation(MadeAgain):
             add_once(errors, _LEARNED_STATE)
         super()._load_from_state_dict(state_dict, prefix, *args)
 
-    def __setstate__(self, state: Any) -> None:
-        super().__setstate__(state)  # type: ignore[no-untyped-call]
-        if "positions" not in state:  # it was saved before the graph had this form
-            self.make_again()
-
     def _shaped(self, x: Tensor) -> list[Tensor]:
         """The numbers, each shaped to broadcast against x."""
         numbers: list[Tensor] = [getattr(self, name) for name in _names(self.basis)]

@@ -12,7 +12,6 @@ from cyclopts import App, CycloptsError, Parameter, UnusedCliTokensError
 from chebact.lab import LabError
 from chebact.lab.experiments import EXPERIMENTS
 from chebact.lab.options import AllRecords, about, as_default, in_options
-from chebact.lab.renamed import current_names
 from chebact.lab.stopping import Stopped, stop_by_exception
 
 __all__ = ["app", "run_command"]
@@ -88,7 +87,7 @@ def run_command(arguments: Sequence[str] | None = None) -> int:
 
 def run_to_end(arguments: Sequence[str] | None) -> int:
     """Run one command to its end; 0, or 2 after an error."""
-    words, notes = current_names(sys.argv[1:] if arguments is None else arguments)
+    words = sys.argv[1:] if arguments is None else list(arguments)
     try:
         app(words, exit_on_error=False, print_error=False, result_action="return_value")
     except UnusedCliTokensError as error:
@@ -104,8 +103,6 @@ def run_to_end(arguments: Sequence[str] | None) -> int:
         return print_error(
             "this machine does not have the memory for that: ask for less (fewer seeds, a smaller width)"
         )
-    for note in notes:
-        print(f"chebact: {note}", file=sys.stderr)
     return 0
 
 

@@ -307,7 +307,7 @@ def test_the_command_writes_every_form(tmp_path, capsys):
     assert "CL-extrapolate" in document.read_text()
 
 
-@pytest.mark.parametrize("arguments", [["--recipes", "paper"], ["--noise", "0.04"], ["--results", "nowhere"]])
+@pytest.mark.parametrize("arguments", [["--recipe", "paper"], ["--noise", "0.04"], ["--results", "nowhere"]])
 def test_nothing_to_report_gets_one_sentence(arguments, tmp_path, capsys):
     write_record(tmp_path / "one.json", record("relu", "step", [0.02]))
     words = arguments if "--results" in arguments else [*arguments, "--results", str(tmp_path)]
