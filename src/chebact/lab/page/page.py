@@ -16,8 +16,9 @@ __all__ = ["as_html", "sections_of"]
 
 TITLE = "Chebyshev-Lagrange activations: the paper, reproduced"
 LEAD = (
-    "Every table and figure of “Variations on the Chebyshev-Lagrange Activation Function” (Li, Rudzicz, Novikova, "
-    "2019), made from stored runs and shown beside the published numbers."
+    "The tables and figures of “Variations on the Chebyshev-Lagrange Activation Function” (Li, Rudzicz, Novikova, "
+    "2019), made from stored runs and shown beside the published numbers. Where data or hours are missing, the section "
+    "says so."
 )
 
 
