@@ -91,7 +91,7 @@ def test_a_table_of_ones_own_from_end_to_end(table, command):
     assert code == 0
     assert "CL-extrapolate" in shown
     assert "Generated" not in shown
-    assert "published" not in shown
+    assert "(published, DementiaBank)" not in shown  # no other systems beside one's own data
     rows = json.loads(files["json"].read_text())
     assert set(rows[0]) >= KEYS
     assert [(row["model"], row["width"]) for row in rows] == [
