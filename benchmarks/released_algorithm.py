@@ -64,6 +64,16 @@ class ReleasedActivation(nn.Module):
         return slope[None, :, None] * v + height[None, :, None]
 
 
+class ReleasedSlope(ReleasedActivation):
+    """Algorithm 2 at every element of x (N, C), not only at the ends: the polynomial's derivative.
+
+    The differences fill a tensor of shape (N, C, n+1, n, n-1).
+    """
+
+    def forward(self, x: Tensor) -> Tensor:
+        return (self.heights * base_slopes(self.numerator, self.denominator, x[..., None, None, None])).sum(dim=-1)
+
+
 def scaled_chebyshev_nodes(degree: int) -> Tensor:
     """x_1 = 1 down to x_{n+1} = -1, in float64."""
     angles = (2 * torch.arange(1, degree + 2, dtype=torch.float64) - 1) * math.pi / (2 * (degree + 1))
@@ -77,8 +87,11 @@ def without_diagonal(square: Tensor) -> Tensor:
     return square[..., kept].reshape(*square.shape[:-1], size - 1)
 
 
-def base_slopes(numerator: Tensor, denominator: Tensor, place: float) -> Tensor:
-    """Algorithm 2: the derivative of every Lagrange basis at one place, (n+1,)."""
+def base_slopes(numerator: Tensor, denominator: Tensor, place: float | Tensor) -> Tensor:
+    """Algorithm 2: the derivative of every Lagrange basis at one place, (n+1,).
+
+    Several places are a tensor (..., 1, 1, 1), and the result is (..., n+1).
+    """
     count, degree = numerator.shape
     others = without_diagonal(numerator.unsqueeze(1).expand(count, degree, degree))
     return (place - others).prod(dim=-1).div(denominator.unsqueeze(1)).sum(dim=-1)

@@ -17,6 +17,7 @@ TABLES = ["--markdown", "--text", "--csv", "--json"]
 FILES = {("report", name): TABLES for name in FOLDER_OF} | {
     ("report", "images"): [*TABLES, "--curves"],
     ("reproduce",): ["--json"],
+    ("bench", "degrees"): ["--json"],
     ("bench", "ops"): ["--json"],
     ("bench", "page"): [*TABLES, "--plot"],
     ("predict",): ["--output"],

@@ -42,6 +42,11 @@ report.command("chebact.lab.commands.report:report_everything", name="all", help
 data.command("chebact.lab.images.data_commands:fetch", name="fetch", help="Bring an image set into the data folder.")
 data.command("chebact.lab.images.data_commands:show", name="list", help="The image sets, and which of them are there.")
 bench.command("chebact.lab.bench.commands:ops", name="ops", help="Time single activations against ReLU.")
+bench.command(
+    "chebact.lab.bench.commands:degrees",
+    name="degrees",
+    help="Time the paper's two algorithms and ours over the degrees, with the exponents of their growth.",
+)
 bench.command("chebact.lab.bench.commands:page", name="page", help="Show what was measured, as tables and pictures.")
 app.command(
     "chebact.lab.synthetic.commands:reproduce",

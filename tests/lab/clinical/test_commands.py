@@ -92,7 +92,7 @@ def test_a_table_of_ones_own_from_end_to_end(table, command):
     assert code == 0
     assert "CL-extrapolate" in shown
     assert "Generated" not in shown
-    assert "published" not in shown
+    assert "(published, DementiaBank)" not in shown  # no other systems beside one's own data
     rows = json.loads(files["json"].read_text())
     assert set(rows[0]) >= KEYS
     assert [(row["model"], row["width"]) for row in rows] == [
@@ -106,6 +106,25 @@ def test_a_table_of_ones_own_from_end_to_end(table, command):
     lines = list(csv.DictReader(io.StringIO(files["csv"].read_text())))
     assert [line["accuracy"] for line in lines] == [str(row["accuracy"]) for row in rows]
     assert files["markdown"].read_text().count("| CL-extrapolate | 4 |") == 3
+
+
+def test_he_uniform_weights_stand_beside_the_usual_start(table, command):
+    seeds = ("--seeds", "5")
+    assert command(*own(table, *seeds))[0] == 0
+    assert command(*own(table, *seeds, "--start", "he-uniform"))[0] == 0
+    found = contents(table.parent / "results")
+    changed, usual = (found[f"voices/{folder}/tanh-4.json"] for folder in ("average-start-he-uniform", "average"))
+    assert changed["spec"] == usual["spec"] | {"start": "he-uniform"}
+    assert [seed["loss"] for seed in changed["results"]["seeds"]] != [
+        seed["loss"] for seed in usual["results"]["seeds"]
+    ]
+    code, shown, _ = command("report", "clinical", "--results", table.parent / "results", "--text", table.parent / "t")
+    assert code == 0
+    assert shown.count("He uniform weights") == 1  # the caption of a table of their own
+    assert "What He's uniform start" in shown
+    code, _, said = command(*own(table, "--start", "normal"))
+    assert code == 2
+    assert "he-uniform" in said
 
 
 def test_the_rows_are_what_scipy_makes_of_the_records(table, command):

@@ -121,7 +121,8 @@ def test_tables_without_the_reference_have_no_tests(tmp_path, command):
     code, shown, said = command("--results", tmp_path / "r", "--json", tmp_path / "rows.json")
     assert code == 0, said
     assert "ReLU" in shown
-    assert "Welch" not in shown
+    assert "by Welch's" not in shown
+    assert "p-values (Lilliefors" not in shown
     assert json.loads((tmp_path / "rows.json").read_text())[0]["p_welch"] is None
     code, _, said = command("--results", tmp_path / "r", "--against", "tanh")
     assert code == 2
@@ -193,12 +194,16 @@ def test_a_document_that_is_no_text(tmp_path):
         update_document(page, {"a": "new"})
 
 
-def test_committed_records_are_one_table(tmp_path, request):
+def test_committed_records_are_one_table_per_start(tmp_path, request):
     folder = request.config.rootpath / "results" / "clinical" / "generated"
     shutil.copytree(folder, tmp_path / "generated")
-    (table,) = tables_of(rows_of(read_results(tmp_path).records_of("clinical")))
-    assert [row.model for row in table].count("tanh") == 2
-    assert all(row.against == "tanh" for row in table if row.model != "tanh")
+    tables = tables_of(rows_of(read_results(tmp_path).records_of("clinical")))
+    for table, start in zip(tables, ("released", "he-uniform"), strict=True):
+        assert {row.start for row in table} == {start, None}
+        assert [row.model for row in table].count("tanh") == 2
+        assert all(row.against == "tanh" for row in table if row.model != "tanh")
+        assert ("He uniform weights" in caption(table)) == (start == "he-uniform")
+    assert document_blocks(tables).keys() == {"clinical-generated", "clinical-generated-he-uniform"}
 
 
 def test_scores_on_dementiabank_are_coloured_beside_the_published_ones():

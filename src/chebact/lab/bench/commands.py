@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import groupby
@@ -13,13 +13,16 @@ from pathlib import Path
 from textwrap import shorten
 from typing import Annotated
 
+import torch
 from cyclopts import Parameter
 from rich.console import Console
 
 from chebact.lab import LabError
 from chebact.lab.bench.contract import run_contract_tests, why_not_tested
+from chebact.lab.bench.degrees import measure_degrees
 from chebact.lab.bench.figures import draw_costs
 from chebact.lab.bench.files import machine_path, read_rows, write_rows
+from chebact.lab.bench.growth import growth_markdown, growth_sheets, has_growth
 from chebact.lab.bench.machine import Machine, describe_this_machine
 from chebact.lab.bench.ops import CASES, Contender, contenders, measure
 from chebact.lab.bench.page import as_table, markdown, short_markdown
@@ -28,13 +31,14 @@ from chebact.lab.bench.rows import Row, parse_sizes
 from chebact.lab.commands.report import NO_FILES, FileOptions, View, write_files
 from chebact.lab.options import Several, about
 from chebact.lab.output import check_outputs, wide_console
+from chebact.lab.page.sheet import as_rich
 from chebact.lab.page.theme import image_kind
 from chebact.lab.peers import PEERS
 from chebact.lab.stopping import Stopped
 
-__all__ = ["ops", "page"]
+__all__ = ["degrees", "ops", "page"]
 
-SECTION, SHORT = "bench-ops", "bench-short"
+SECTION, SHORT, BY_DEGREE = "bench-ops", "bench-short", "bench-degrees"
 WIDTH = 100  # of the tables where no terminal says otherwise
 WARNING = 300  # characters of one that are shown
 STOPPED = 130
@@ -42,6 +46,7 @@ MAX_ELEMENTS = 2**31  # 8 GB of float32
 JSON = "Write the rows to this file as a JSON list, and the machine beside it: FILE.machine.json."
 OTHERS = "Also time other libraries of learned activations; `python3 dev.py bench --peers` installs them first."
 BUDGET = "Seconds to spend on the forward passes of a case and layout; training gets twice that."
+DEGREES_BUDGET = "Seconds to spend on the forward passes of values and of slopes each; training gets twice that."
 TESTS = "Run the contract tests of the kernels first, where they are at hand; nothing is timed when they fail."
 PLOT = "Draw the cost of training, by activation and by degree, into this PNG or SVG file."
 
@@ -59,19 +64,47 @@ def ops(
     """Time the activations against torch.relu: forward, forward and backward, and the bytes kept between the two."""
     for case in cases or ("",):
         check_case(case)
+    extra = require_peers(Console(stderr=True)) if peers else []
+    versions = {row.name: peer_versions()[row.name] for row in extra}
+    measure_all(partial(time_cases, cases, contenders(extra), budget), json, budget, tests=tests, versions=versions)
+
+
+def degrees(
+    *,
+    json: Annotated[Path | None, about(JSON)] = None,
+    budget: Annotated[float, about(DEGREES_BUDGET)] = 20.0,
+    tests: Annotated[bool, about(TESTS)] = True,
+) -> None:
+    """Time the paper's two algorithms and ours at the degrees 1 to 30 on one thread, and fit how the times grow."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # a second thread helps from some size on, which would bend the curve
+    try:
+        measure_all(partial(time_degrees, budget), json, budget, tests=tests)
+    finally:
+        torch.set_num_threads(threads)
+
+
+def measure_all(
+    take: Callable[[Console, Console], list[Row]],
+    json: Path | None,
+    budget: float,
+    *,
+    tests: bool,
+    versions: Mapping[str, str | None] | None = None,
+) -> None:
+    """Test the kernels, describe the machine, measure by `take`, which gets the consoles, and write the rows."""
     if not 0 < budget < math.inf:
         raise LabError(f"budget must be a finite number of seconds above 0, got {budget:g}")
     check_outputs(files=(json,))
     console, notes = wide_console(WIDTH), Console(stderr=True)
-    extra = require_peers(notes) if peers else []
-    machine = describe_this_machine({row.name: peer_versions()[row.name] for row in extra})  # before the tests load it
+    machine = describe_this_machine(versions)  # before the tests load it
     try:
         if tests:
             run_tests(notes)
         print_machine(machine, console)
         if warning := machine.load_warning():
             notes.print(warning, highlight=False)
-        rows = time_cases(cases, contenders(extra), budget, console, notes)
+        rows = take(console, notes)
     except KeyboardInterrupt as stop:
         print("chebact: stopped; nothing was written, a measurement is made in one go", file=sys.stderr)
         raise SystemExit(stop.code if isinstance(stop, Stopped) else STOPPED) from None
@@ -89,11 +122,19 @@ def page(
 ) -> None:
     """Show what `chebact bench ops --json` wrote, in the terminal, as files, as blocks of documents and as a plot.
 
-    The blocks are bench-ops (all tables) and bench-short (one).
+    The blocks are bench-ops (all tables) and bench-short (one); of what `chebact bench degrees --json` wrote,
+    bench-degrees.
     """
     kind = None if plot is None else image_kind(plot)
     check_outputs(files=(*files.paths, plot), documents=files.update)
     found, machine = read_rows(rows)
+    if has_growth(found):
+        if plot is not None:
+            raise LabError(f"--plot must be left out for rows by degree, which have tables only, got {plot}")
+        growth = {BY_DEGREE: growth_markdown(found, machine)}
+        plain = [row.as_json() for row in found]
+        write_files(View(plain, partial(show_growth, found, machine), growth, width=WIDTH), files)
+        return
     drawings = {} if plot is None or kind is None else {plot: partial(draw_costs, found, kind)}
     plain = [row.as_json() for row in found]
     blocks = {SECTION: markdown(found, machine)}
@@ -165,6 +206,21 @@ def time_cases(
     return rows
 
 
+def time_degrees(budget: float, console: Console, notes: Console) -> list[Row]:
+    """Measure all degrees, and show the exponents."""
+    with collect_warnings() as warnings:
+        try:
+            rows = list(
+                measure_degrees(budget=budget, tell=lambda case: notes.print(f"timing {case}", highlight=False))
+            )
+        except RuntimeError as error:
+            raise LabError(str(error).partition("\n")[0]) from error
+    if warnings:
+        raise LabError(f"nothing was written, since a kernel failed: {shorten(warnings[0], WARNING)}")
+    print_growth(rows, console)
+    return rows
+
+
 @contextmanager
 def collect_warnings() -> Iterator[list[str]]:
     """The warnings of the kernels meanwhile: after a failure the reference runs, and its times are no result."""
@@ -184,6 +240,17 @@ def show(rows: Sequence[Row], machine: Machine, console: Console) -> None:
     print_machine(machine, console)
     for _, group in groupby(rows, key=lambda row: (row.case, row.layout)):
         console.print(as_table(list(group)))
+
+
+def show_growth(rows: Sequence[Row], machine: Machine, console: Console) -> None:
+    """Print the exponents and the times of some degrees."""
+    print_machine(machine, console)
+    print_growth(rows, console)
+
+
+def print_growth(rows: Sequence[Row], console: Console) -> None:
+    for sheet in growth_sheets(rows):
+        console.print(as_rich(sheet, sheet.caption))
 
 
 def print_machine(machine: Machine, console: Console) -> None:

@@ -60,9 +60,9 @@ def parse(text: str, kind: Any, what: str) -> Any:
         raise LabError(f"{what} ({error}): {AGAIN}") from error
 
 
-def read_below(folder: Path) -> tuple[list[Row], Machine] | None:
-    """What `chebact bench ops` measured, in a results folder or beside it; None if there is nothing."""
-    paths = [each / "bench" / "ops.json" for each in (folder, folder.parent)]
+def read_below(folder: Path, command: str = "ops") -> tuple[list[Row], Machine] | None:
+    """What `chebact bench` measured by that command, in a results folder or beside it; None if there is nothing."""
+    paths = [each / "bench" / f"{command}.json" for each in (folder, folder.parent)]
     return next((read_rows(path) for path in paths if path.is_file()), None)
 
 

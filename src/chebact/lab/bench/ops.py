@@ -6,6 +6,7 @@ import importlib.util
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import nn
@@ -40,11 +41,11 @@ def contenders(extra: list[Contender] | None = None) -> list[Contender]:
         Contender("silu", None, lambda channels: nn.SiLU()),
         Contender("tanh", None, lambda channels: nn.Tanh()),
     ]
-    rows += [Contender("cl-extrapolate", degree, _lagrange(degree, "extrapolate")) for degree in DEGREES]
-    rows.append(Contender("cl-regression", 3, _lagrange(3, "regression")))
-    paper = _paper_algorithm()
+    rows += [Contender("cl-extrapolate", degree, lagrange(degree, "extrapolate")) for degree in DEGREES]
+    rows.append(Contender("cl-regression", 3, lagrange(3, "regression")))
+    paper = paper_modules()
     if paper is not None:
-        rows.append(Contender("paper-algorithm", 3, paper, only_below=PAPER_LIMIT))
+        rows.append(Contender("paper-algorithm", 3, paper.ReleasedActivation, only_below=PAPER_LIMIT))
     return rows + (extra or [])
 
 
@@ -71,7 +72,7 @@ def check_against_reference(x: torch.Tensor) -> None:
     """Raise RuntimeError if a kernel and the reference differ on this tensor: a wrong result is not timed."""
     part = x[: max(1, 100_000 // max(1, x[0].numel()))]
     for degree in DEGREES:
-        module = _lagrange(degree, "extrapolate")(x.shape[1])
+        module = lagrange(degree, "extrapolate")(x.shape[1])
         found = _outcome(module, part)
         with kernels.use("reference"):
             expected = _outcome(module, part)
@@ -85,13 +86,13 @@ def check_against_reference(x: torch.Tensor) -> None:
 def _measure_case(case: str, layout: str, x: torch.Tensor, rows: list[Contender], budget: float) -> Iterator[Row]:
     used = [row for row in rows if row.only_below is None or x.numel() < row.only_below]
     quick = [row for row in used if row.degree in (None, 3) and row.only_below is None]
-    yield from _measure_group(case, layout, x, quick, budget)
+    yield from measure_group(case, layout, x, quick, budget)
     slow = [row for row in used if row not in quick]
     if slow:  # interleaved with relu again, but not with the quick ones, which would get few rounds
-        yield from list(_measure_group(case, layout, x, [used[0], *slow], budget))[1:]
+        yield from list(measure_group(case, layout, x, [used[0], *slow], budget))[1:]
 
 
-def _measure_group(case: str, layout: str, x: torch.Tensor, used: list[Contender], budget: float) -> Iterator[Row]:
+def measure_group(case: str, layout: str, x: torch.Tensor, used: list[Contender], budget: float) -> Iterator[Row]:
     """The rows of contenders that are timed interleaved; the others are compared with the first."""
     modules = [row.build(x.shape[1]) for row in used]
     leaf = x.clone().requires_grad_()
@@ -142,7 +143,9 @@ def _outcome(module: nn.Module, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
     return out.detach(), *torch.autograd.grad(out.square().sum(), [leaf, *module.parameters()])
 
 
-def _lagrange(degree: int, tails: Tails) -> Callable[[int], nn.Module]:
+def lagrange(degree: int, tails: Tails) -> Callable[[int], nn.Module]:
+    """What builds the activation of that degree for a number of channels, with heights drawn from a seed."""
+
     def build(channels: int) -> nn.Module:
         module = ChebyshevLagrange(channels, degree=degree, tails=tails)
         with torch.no_grad():
@@ -152,8 +155,8 @@ def _lagrange(degree: int, tails: Tails) -> Callable[[int], nn.Module]:
     return build
 
 
-def _paper_algorithm() -> Callable[[int], nn.Module] | None:
-    """The paper's algorithm as written, from `benchmarks/` of the source tree; None if there is no source tree."""
+def paper_modules() -> Any:
+    """The paper's algorithms as written, from `benchmarks/` of the source tree; None if there is no source tree."""
     path = Path(__file__).parents[4] / "benchmarks" / "released_algorithm.py"
     if not path.is_file():
         return None
@@ -162,5 +165,4 @@ def _paper_algorithm() -> Callable[[int], nn.Module] | None:
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    build: Callable[[int], nn.Module] = module.ReleasedActivation
-    return build
+    return module

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from chebact.lab.bench.figures import COST_KEYS, activation_panel, degree_panel, has_degrees
 from chebact.lab.bench.files import read_below
+from chebact.lab.bench.growth import growth_sheets
 from chebact.lab.bench.page import CURVE, format_ratio, lowest_degree
 from chebact.lab.bench.rows import Row, cases_and_layouts
 from chebact.lab.page.document import Block, Commands, Finding, Fold, Missing, Picture, Section, Words
@@ -14,6 +16,7 @@ from chebact.lab.page.results import Results
 __all__ = ["sections"]
 
 COMMAND = "chebact bench ops --json results/bench/ops.json"
+DEGREES_COMMAND = "chebact bench degrees --json results/bench/degrees.json"
 
 
 def sections(results: Results) -> list[Section]:
@@ -40,11 +43,15 @@ def sections(results: Results) -> list[Section]:
     blocks: list[Block] = [Picture("cost-beside", caption, beside)]
     if by_degree:
         caption = (
-            "The same for CL-extrapolate against the degree of its polynomial. The paper's algorithm takes time that "
-            "grows with the square of the degree."
+            "The same for CL-extrapolate against the degree of its polynomial. The time of the "
+            "paper's algorithm grows with the square of the degree."
         )
         blocks.append(Fold("Cost against the degree", (Picture("cost-degree", caption, by_degree, COST_KEYS),)))
-    again = (Words((f"Measured on {machine}.",)), Commands((COMMAND,)))
+    growth = read_below(results.folder, "degrees")
+    if growth is not None:
+        sheets = tuple(replace(sheet, caption=f"{sheet.caption}.") for sheet in growth_sheets(growth[0]))
+        blocks.append(Fold("The paper's algorithm by degree: O(n²) for values, O(n³) for slopes", sheets))
+    again = (Words((f"Measured on {machine}.",)), Commands((COMMAND, *([DEGREES_COMMAND] if growth else []))))
     blocks.append(Fold("The machine, and how to measure on yours", again))
     lead = "Forward and backward of one activation on one tensor, without the rest of a network."
     return [Section("cost", title, tuple(blocks), lead, finding=find_cost(rows), shows=describe_sizes(rows))]

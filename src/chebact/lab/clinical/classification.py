@@ -94,6 +94,11 @@ def pool_folds(seed: Tested) -> Counts:
     return sum(seed.folds, Counts(0, 0, 0, 0))
 
 
+def mean_accuracy(seed: Tested) -> float:
+    """The mean of the folds' accuracies, each fold with the same weight."""
+    return statistics.fmean(fold.accuracy for fold in seed.folds)
+
+
 def macro_f1(seed: Tested) -> float:
     """The mean of the folds' F1."""
     return statistics.fmean(fold.f1 for fold in seed.folds)
@@ -126,12 +131,15 @@ METRICS = {
     "accuracy": Metric("Accuracy", lambda seed: pool_folds(seed).accuracy, ("scores", "systems", "tests")),
     "sensitivity": Metric("Sensitivity", lambda seed: pool_folds(seed).sensitivity, ("scores",)),
     "specificity": Metric("Specificity", lambda seed: pool_folds(seed).specificity, ("scores",)),
+    "mean_accuracy": Metric("Accuracy, mean of the folds", mean_accuracy, ("systems",)),
     "micro_f1": Metric("Micro-F1", lambda seed: pool_folds(seed).f1, ("scores", "systems", "tests")),
     "macro_f1": Metric("Macro-F1", macro_f1, ("systems",)),
     "balanced_accuracy": Metric("Balanced accuracy", lambda seed: pool_folds(seed).balanced_accuracy, ("scores",)),
     "roc_auc": Metric("ROC AUC", mean_roc_auc, ("scores",), recorded=True),
 }
-"""All but macro-F1 and ROC AUC come from the counts of all folds together, micro-F1 being F1 of class 1."""
+"""The mean accuracy, macro-F1 and ROC AUC are means over the folds; the others come from the counts of all folds
+together, micro-F1 being F1 of class 1.
+"""
 
 
 def metrics_in(table: str) -> list[str]:

@@ -15,7 +15,7 @@ from chebact.lab.clinical.fold_inputs import Choices, FoldInputs, prepare_folds
 from chebact.lab.clinical.spec import BaselineSpec, NetworkSpec
 from chebact.lab.clinical.table import Recordings
 from chebact.lab.spec import stream
-from chebact.lab.starts import activation_factory
+from chebact.lab.starts import HE_UNIFORM, activation_factory, draw_he_uniform_
 from chebact.networks import ResidualMLP
 from chebact.training.replicas import ReplicaRun, cross_entropy, paper_sgd, predict_replicas, train_replicas_
 
@@ -33,7 +33,10 @@ def network_of(spec: NetworkSpec, features: int, **options: Any) -> ResidualMLP:
         "width": spec.width,
         "shortcut": JOINS[spec.shortcut],
     }
-    return ResidualMLP(features, CLASSES, blocks=2, layers=2, last_activation=False, **shape, **options)
+    network = ResidualMLP(features, CLASSES, blocks=2, layers=2, last_activation=False, **shape, **options)
+    if spec.start == HE_UNIFORM:
+        draw_he_uniform_(network)
+    return network
 
 
 def generators(spec: NetworkSpec, purpose: Literal["start", "order"], seeds: Sequence[int]) -> list[torch.Generator]:

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated
 
 from rich.console import Console
 
 from chebact.lab import LabError
+from chebact.lab.clinical.paper_sheets import paper_blocks, paper_sheets
 from chebact.lab.clinical.record import ClinicalRecord
 from chebact.lab.clinical.rows import REFERENCE, Row, rows_of, tables_of
 from chebact.lab.clinical.sheets import caption, document_blocks, sheets_of
 from chebact.lab.commands.report import NO_FILES, USUAL_PAGE, FileOptions, PageOptions, View
 from chebact.lab.commands.report import report as report_records
 from chebact.lab.options import Records, Several, about
-from chebact.lab.page.sheet import as_rich
+from chebact.lab.page.sheet import Sheet, as_rich
 
 __all__ = ["report"]
 
@@ -49,15 +50,20 @@ def report(
         tables = tables_of(rows, against or REFERENCE)
         missing = {f"clinical-{name}": "Not run yet." for name in SHOWN if name not in seen}
         plain = [row.values for row in rows]
-        return View(plain, lambda console: show(tables, console), document_blocks(tables), missing)
+        paper = {} if datasets else paper_sheets(tables)
+        blocks = document_blocks(tables) | ({} if datasets else paper_blocks(tables))
+        return View(plain, lambda console: show(tables, paper.values(), console), blocks, missing)
 
     report_records("clinical", results, files, page, keep, view)
 
 
-def show(tables: Sequence[Sequence[Row]], console: Console) -> None:
-    """Print the tables."""
+def show(tables: Sequence[Sequence[Row]], paper: Iterable[Sheet], console: Console) -> None:
+    """Print the tables, and what the paper prints of DementiaBank."""
     for table in tables:
         console.print(caption(table), highlight=False, markup=False, emoji=False, soft_wrap=True)
         for sheet in sheets_of(table):
             console.print(as_rich(sheet, sheet.caption))
+        console.print()
+    for sheet in paper:
+        console.print(as_rich(sheet, f"{sheet.caption}."))
         console.print()

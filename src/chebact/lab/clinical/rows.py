@@ -12,7 +12,7 @@ from chebact.lab.clinical.published import COLUMNS, FEATURES, PATIENTS, RECORDIN
 from chebact.lab.clinical.record import ClinicalRecord, Seed
 from chebact.lab.clinical.spec import IN_FOLDS, ON_COHORT, ClinicalSettings, Trial
 from chebact.lab.page.comparison import unlike
-from chebact.lab.spec import as_plain
+from chebact.lab.starts import HE_UNIFORM
 from chebact.lab.stats import lilliefors, paired, summarize, welch
 from chebact.table import ACTIVATIONS
 
@@ -65,7 +65,7 @@ def metrics_of(records: Sequence[ClinicalRecord]) -> list[str]:
 def sort_key(row: Row) -> tuple[Any, ...]:
     kind = 0 if row.model == MAJORITY else 2 if row.model in BASELINES else 1
     table = (not row.generated, row.data, row.labels == "shuffled")
-    return (*table, kind, row.shortcut == "add", row.width or 0, *order_of(row.model))
+    return (*table, kind, row.shortcut == "add", row.start == HE_UNIFORM, row.width or 0, *order_of(row.model))
 
 
 def order_of(model: str) -> tuple[int, str]:
@@ -78,7 +78,7 @@ def plain_row(record: ClinicalRecord, metrics: Sequence[str]) -> Row:
     """A row without tests."""
     spec = record.spec
     values: dict[str, Any] = {name: getattr(spec, name) for name in SPEC}
-    values |= {name: getattr(spec, name, None) for name in ("width", "shortcut", "epochs")}  # of networks only
+    values |= {name: getattr(spec, name, None) for name in ("width", "shortcut", "start", "epochs")}  # of networks only
     in_folds = spec.choice.startswith(IN_FOLDS)  # each fold has as many as its features ask for
     values["parameters"] = None if in_folds else record.results.parameters
     scores = [seed_scores(seed) for seed in record.results.seeds]
@@ -142,14 +142,16 @@ def reference_of(row: Row, rows: Sequence[Row], against: str) -> Row | None:
         and is_comparable(row, other)
         and (None in (row.width, other.width) or row.width == other.width)
     ]
-    fitting.sort(key=lambda other: (other.shortcut == "add", other.width or 0))
+    fitting.sort(key=lambda other: (other.shortcut == "add", other.start == HE_UNIFORM, other.width or 0))
     return fitting[0] if fitting and fitting[0] is not row else None
 
 
 def is_comparable(row: Row, other: Row) -> bool:
-    """Whether two rows belong in one table: all fields that both specs state are equal, but model and width."""
-    one, two = as_plain(row.spec), as_plain(other.spec)
-    return all(one[name] == two[name] for name in (one.keys() & two.keys()) - {"model", "width"})
+    """Whether two rows belong in one table: all fields that both specs have are equal, but model and width, and the
+    start of heights, which some models have none of.
+    """
+    one, two = vars(row.spec), vars(other.spec)
+    return all(one[name] == two[name] for name in (one.keys() & two.keys()) - {"model", "width", "init"})
 
 
 def add_tests(row: Row, reference: Row | None) -> Row:

@@ -6,14 +6,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from chebact.lab.clinical.figures import colour_of, score_panel
+from chebact.lab.clinical.paper_sheets import paper_sheets
 from chebact.lab.clinical.record import ClinicalRecord
 from chebact.lab.clinical.rerun import clinical_commands
 from chebact.lab.clinical.rows import FEWEST, REFERENCE, Row, is_dementiabank, rows_of, tables_of
-from chebact.lab.clinical.sheets import caption, score_metrics, sheets_of, title_of
+from chebact.lab.clinical.sheets import caption, format_signed, score_metrics, sheets_of, title_of
 from chebact.lab.page.axes import interval_keys
 from chebact.lab.page.document import Block, Commands, Finding, Fold, Missing, Picture, Section, Words
 from chebact.lab.page.networks import network_picture
 from chebact.lab.page.results import Results
+from chebact.lab.starts import HE_UNIFORM
 
 __all__ = ["sections"]
 
@@ -31,7 +33,8 @@ COMMAND = "chebact run clinical --data db-34-am.csv --preset dementiabank --sele
 def sections(results: Results) -> list[Section]:
     """What the clinical records show."""
     rows = rows_of(results.typed(ClinicalRecord))
-    tables = tables_of(rows)
+    everything = tables_of(rows)
+    tables = [table for table in everything if not any(row.start == HE_UNIFORM for row in table)] or everything
     blocks: list[Block] = []
     for index, table in enumerate(tables):
         blocks += table_blocks(table, f"clinical-{index}", folded=index > 0)
@@ -39,6 +42,8 @@ def sections(results: Results) -> list[Section]:
         blocks.append(Missing("Not run yet.", "chebact run clinical"))
     if not any(is_dementiabank(row.spec) for row in rows):
         blocks.append(Missing(DEMENTIABANK, COMMAND))
+    published, *checks = (replace(sheet, caption=f"{sheet.caption}.") for sheet in paper_sheets(everything).values())
+    blocks += [published, Fold("Whether the seeds are normal, and what the start of the weights changes", (*checks,))]
     blocks.append(Fold("The network", (network_picture("clinical", NETWORK),)))
     if rows:
         lines = (*clinical_commands(row.spec for row in rows), "chebact report clinical")
@@ -48,6 +53,7 @@ def sections(results: Results) -> list[Section]:
         "into other folds. Networks of two widths with ReLU, tanh and CL-extrapolate, beside common classifiers."
     )
     found = [each for table in tables if (each := find_difference(table)) is not None]
+    others = [each for table in everything if table not in tables and (each := find_difference(table)) is not None]
     return [
         Section(
             "clinical",
@@ -55,7 +61,7 @@ def sections(results: Results) -> list[Section]:
             tuple(blocks),
             lead,
             finding=make_finding(found),
-            shows=conclude(found, rows),
+            shows=conclude(found, others, rows),
         )
     ]
 
@@ -81,21 +87,14 @@ def make_finding(found: Sequence[tuple[Row, float]]) -> Finding | None:
     return Finding(f"{format_signed(difference)} points", sentence)
 
 
-def format_signed(number: float) -> str:
-    """One decimal with its sign; a difference that rounds to zero has none.
-
-    >>> format_signed(1.24), format_signed(-0.04)
-    ('+1.2', '0.0')
-    """
-    text = f"{number:+.1f}"
-    return "0.0" if float(text) == 0 else text.replace("-", "\N{MINUS SIGN}")
-
-
-def conclude(found: Sequence[tuple[Row, float]], rows: Sequence[Row]) -> str:
-    """What the experiment comes to."""
+def conclude(found: Sequence[tuple[Row, float]], others: Sequence[tuple[Row, float]], rows: Sequence[Row]) -> str:
+    """What the experiment comes to; `others` have another start of the weights."""
     if not found:
         return ""
-    each = "; ".join(f"{verdict(row, difference)} on {row.data}" for row, difference in found)
+    each, with_start = (
+        "; ".join(f"{verdict(row, difference)} on {row.data}" for row, difference in some) for some in (found, others)
+    )
+    start = f" With He uniform weights: {with_start}." if others else ""
     best = max((row for row in rows if row.data == found[0][0].data and row.accuracy is not None), key=accuracy_of)
     paper = (
         ""
@@ -103,8 +102,8 @@ def conclude(found: Sequence[tuple[Row, float]], rows: Sequence[Row]) -> str:
         else (" The paper's own data are not here, so its clinical result is neither confirmed nor refuted.")
     )
     return (
-        f"{title_of(SUBJECT)} against {title_of(REFERENCE)}, width {found[0][0].width}: {each}. On {found[0][0].data} "
-        f"data the best model is {title_of(best.model)} with {best.accuracy:.1f} %.{paper}"
+        f"{title_of(SUBJECT)} against {title_of(REFERENCE)}, width {found[0][0].width}: {each}.{start} On "
+        f"{found[0][0].data} data the best model is {title_of(best.model)} with {best.accuracy:.1f} %.{paper}"
     )
 
 

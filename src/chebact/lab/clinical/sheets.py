@@ -10,10 +10,24 @@ from chebact.lab.clinical.published import SYSTEMS
 from chebact.lab.clinical.rows import FEWEST, Row, is_dementiabank, unlike_paper
 from chebact.lab.page.comparison import tone_of
 from chebact.lab.page.sheet import Cell, Head, Sheet, Tone, as_markdown, plain, plus_minus
+from chebact.lab.starts import HE_UNIFORM, weight_words
 from chebact.lab.stats import stars
 from chebact.table import ACTIVATIONS
 
-__all__ = ["arrows", "caption", "document_blocks", "markdown", "score_metrics", "sheets_of", "title_of"]
+__all__ = [
+    "arrows",
+    "caption",
+    "document_blocks",
+    "format_signed",
+    "make_heads",
+    "markdown",
+    "name_cells",
+    "p_cell",
+    "plain_cell",
+    "score_metrics",
+    "sheets_of",
+    "title_of",
+]
 
 BEST = "best_macro_f1"
 NOTE = (
@@ -37,11 +51,12 @@ def caption(rows: Sequence[Row]) -> str:
     labels = ", labels shuffled by subject (there is nothing to learn)" if row.labels == "shuffled" else ""
     joins = {each.shortcut for each in rows} - {None}
     join = f", shortcut and residual: {joins.pop()}" if joins else ""
+    starts = "".join({weight_words(each.start) for each in rows if each.start is not None})
     size = f"{row.recordings} recordings of {row.subjects} subjects"
     features = f"{row.features} features" + ("" if row.choice == "all" else f" ({row.choice})")
     epochs = next((f", epochs: {each.epochs}" for each in rows if each.epochs is not None), "")
     return (
-        f"{kind}{labels}: {size}, {features}; {row.seeds} seeds of {row.folds} folds{epochs}{join}; "
+        f"{kind}{labels}: {size}, {features}; {row.seeds} seeds of {row.folds} folds{epochs}{join}{starts}; "
         f"digest of the table {row.spec.digest}"
     )
 
@@ -106,7 +121,7 @@ def system_sheet(rows: Sequence[Row], name: str) -> Sheet:
         title += "; rows marked published are printed in the paper"
         title += ", of DementiaBank, and not to be compared with generated data" if rows[0].generated else ""
         for each in SYSTEMS:
-            printed = (Cell(getattr(each, metric) or "-") for metric in shown)
+            printed = (Cell(getattr(each, metric, "") or "-") for metric in shown)
             body.append((Cell(f"{each.model} (published, DementiaBank)"), Cell(""), *printed))
     return Sheet(name, title, make_heads(heads), tuple(body))
 
@@ -169,7 +184,18 @@ def arrows(row: Row, metric: str) -> str:
     return " " + ("↑" if above > 0 else "↓") * len(stars(p)[1:]) if stars(p) else ""
 
 
+def format_signed(number: float) -> str:
+    """One decimal with its sign; a difference that rounds to zero has none.
+
+    >>> format_signed(1.24), format_signed(-0.04)
+    ('+1.2', '0.0')
+    """
+    text = f"{number:+.1f}"
+    return "0.0" if float(text) == 0 else text.replace("-", "\N{MINUS SIGN}")
+
+
 def p_cell(p: float | None) -> Cell:
+    """A p-value in three digits, a dash where there is none."""
     return Cell("-" if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}", p)
 
 
@@ -182,12 +208,16 @@ def markdown(rows: Sequence[Row]) -> str:
 
 
 def document_blocks(tables: Sequence[Sequence[Row]]) -> dict[str, str]:
-    """The generated blocks of a document by name: `clinical-<data>`, with `-add` and `-shuffled` where it is so. Tables
-    of one name that differ in something else follow each other.
+    """The generated blocks of a document by name: `clinical-<data>`, with `-add`, `-he-uniform` and `-shuffled` where
+    it is so. Tables of one name that differ in something else follow each other.
     """
     found: dict[str, list[str]] = {}
     for rows in tables:
-        added, shuffled = any(row.shortcut == "add" for row in rows), rows[0].labels == "shuffled"
-        name = "-".join(["clinical", rows[0].data, *["add"] * added, *["shuffled"] * shuffled])
+        kinds = {
+            "add": any(row.shortcut == "add" for row in rows),
+            HE_UNIFORM: any(row.start == HE_UNIFORM for row in rows),
+            "shuffled": rows[0].labels == "shuffled",
+        }
+        name = "-".join(["clinical", rows[0].data, *(kind for kind, there in kinds.items() if there)])
         found.setdefault(name, []).append(markdown(rows))
     return {name: "\n".join(texts) for name, texts in found.items()}

@@ -14,7 +14,7 @@ from chebact.lab.clinical.baselines import BASELINES, MAJORITY
 from chebact.lab.clinical.table import Recordings
 from chebact.lab.options import Integer, Several, about
 from chebact.lab.spec import added, check_choice, check_count, parts_of
-from chebact.lab.starts import PAPER, Start
+from chebact.lab.starts import HE_UNIFORM, PAPER, RELEASED, Start, WeightStart
 
 __all__ = [
     "BaselineSpec",
@@ -66,6 +66,7 @@ class NetworkSettings:
         Shortcut, about("Average a block with its input, as in the paper, or add it, as in the released code.")
     ] = "average"
     init: Start = added(PAPER)
+    start: WeightStart = added(RELEASED)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,12 +154,14 @@ class NetworkSpec(NetworkSettings, Trial):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_choice("shortcut", self.shortcut, get_args(Shortcut))
+        check_choice("start", self.start, (RELEASED, HE_UNIFORM))
         for what in ("width", "epochs", "batch_size"):
             check_count(what, getattr(self, what))
 
     def path(self, results: Path) -> Path:
         """The path of its record below the results folder."""
-        return self.folder(results) / self.shortcut / f"{self.model}-{self.width}.json"
+        folder = self.shortcut if self.start == RELEASED else f"{self.shortcut}-start-{self.start}"
+        return self.folder(results) / folder / f"{self.model}-{self.width}.json"
 
     def cost(self) -> float:
         """About how many seconds of one core it takes."""
