@@ -12,7 +12,7 @@ from chebact.lab.images.tables import activation_title
 from chebact.lab.page.colours import look_of, model_keys
 from chebact.lab.page.document import Block, Fold, Key, Missing, Panel, Picture
 from chebact.lab.page.learned import SHAPE_KEYS, shape_panel
-from chebact.lab.starts import PAPER, start_words
+from chebact.lab.starts import PAPER, start_words, weight_words
 
 __all__ = ["count_epochs", "curve_pictures", "describe_inputs", "unit_blocks"]
 
@@ -122,13 +122,13 @@ def describe_inputs(records: Sequence[ImageRecord]) -> str:
 
 
 def describe_run(spec: ImageSpec) -> str:
-    """Set, epochs and part of the images of a record."""
+    """Set, epochs, part of the images and first weights of a record."""
     part = "" if spec.subset is None else f", {spec.subset:,} images"
-    return f"{IMAGE_DATASETS[spec.dataset].title}, {count_epochs(spec.epochs)}{part}"
+    return f"{IMAGE_DATASETS[spec.dataset].title}, {count_epochs(spec.epochs)}{part}{weight_words(spec.start)}"
 
 
 def set_and_start(spec: ImageSpec) -> str:
-    return IMAGE_DATASETS[spec.dataset].title + start_words(spec.init)
+    return IMAGE_DATASETS[spec.dataset].title + start_words(spec.init) + weight_words(spec.start)
 
 
 def count_epochs(count: int) -> str:
