@@ -71,7 +71,7 @@ def blocks_of(section, kind):
 
 
 def test_the_papers_figures_of_units_are_drawn_and_what_is_alike_is_drawn_once():
-    """Learned units and those of ReLU, five before the 6th and five before the 13th convolution, as the paper has both."""
+    """Learned units and those of ReLU, five before the 6th and five before the 13th convolution, as the paper has."""
     own = [record(dataset=name) for name in ("digits", "cifar10")]
     plain = [record("relu", dataset=name) for name in ("digits", "cifar10")]
     section = section_of(*own, *plain)
@@ -91,6 +91,7 @@ def test_the_papers_figures_of_units_are_drawn_and_what_is_alike_is_drawn_once()
     runs = ("Digits, 2 epochs, 64 images", "CIFAR-10, 2 epochs, 64 images")
     assert titles == [f"{run}, {name}" for run in runs for name in ("CL-extrapolate", "ReLU")]
     relu = pictures["im-1-units"]
+    assert [key.look for key in relu.keys] == ["line", "bar"]  # it has no nodes and no interval
     assert [panel.alt.partition(";")[0] for panel in relu.panels] == [
         f"conv {number}, unit {1 + index}" for number in (6, 13) for index in range(5)
     ]

@@ -22,6 +22,7 @@ from chebact.lab.images.rows import kruskal_wallis, rows_of
 from chebact.lab.images.run import run_images
 from chebact.lab.images.spec import ImageSpec
 from chebact.lab.images.tables import markdown
+from chebact.lab.images.unit_table import unit_markdown, unit_sheet
 from chebact.lab.page.sheet import as_json
 from chebact.lab.record import Environment
 from chebact.lab.stats import summarize
@@ -311,10 +312,10 @@ def test_rows_compare_only_like_with_like():
 
 def test_the_documents_show_the_records_and_nothing_else():
     text = (ROOT / "docs" / "vision.md").read_text()
-    block = text.split("<!-- begin: images -->\n")[1].split("<!-- end: images -->")[0]
-    folder = ROOT / "results" / "images"
-    records = [record.typed for record in records_under(folder)] if folder.is_dir() else []
-    assert block == (markdown(rows_of(records)) if records else "")
+    records = [record.typed for record in records_under(ROOT / "results" / "images")]
+    for name, shown in (("images", markdown(rows_of(records))), ("image-units", unit_markdown(unit_sheet(records)))):
+        block = text.split(f"<!-- begin: {name} -->\n")[1].split(f"<!-- end: {name} -->")[0]
+        assert block == shown
 
 
 def test_a_spec_that_cannot_be():

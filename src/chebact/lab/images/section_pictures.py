@@ -8,19 +8,21 @@ from chebact.lab.images.figures import comparable_groups, curve_panel, shape_of
 from chebact.lab.images.record import ImageRecord, Unit
 from chebact.lab.images.sets import IMAGE_DATASETS
 from chebact.lab.images.spec import ImageSpec
-from chebact.lab.images.tables import activation_title
+from chebact.lab.images.tables import activation_title, count_epochs
+from chebact.lab.images.unit_table import unit_sheet
 from chebact.lab.page.colours import look_of, model_keys
 from chebact.lab.page.document import Block, Fold, Key, Missing, Panel, Picture
 from chebact.lab.page.learned import SHAPE_KEYS, shape_panel
 from chebact.lab.starts import PAPER, start_words, weight_words
 
-__all__ = ["count_epochs", "curve_pictures", "describe_inputs", "unit_blocks"]
+__all__ = ["curve_pictures", "describe_inputs", "unit_blocks"]
 
 UNIT = (258, 178)
 UNITS = (
     "Units before the last captured convolution (the paper's figure: the last linear layer of a ResNet-32), two per "
-    "record after training, by number. Before training all learned units of a record are the same, so each start has one panel: "
-    "the paper's is zero. ReLU is the same everywhere and has one too. Bars: the inputs that 500 test images send there."
+    "record after training, by number. Before training all learned units of a record are the same, so each start has "
+    "one panel: the paper's is zero. ReLU is the same everywhere and has one too. Bars: the inputs that up to 500 test "
+    "images send there."
 )
 
 
@@ -58,6 +60,8 @@ def unit_blocks(records: Sequence[ImageRecord]) -> list[Block]:
     if learning:
         panels = first_figure(learning, [record for record in captured if not learns(record)])
         blocks.append(Picture("im-before-after", UNITS, panels, SHAPE_KEYS))
+    if (measured := unit_sheet(records)) is not None:
+        blocks.append(measured)
     if captured:
         ordered = [record for group in comparable_groups(captured) for record in sorted(group, key=starts_last)]
         pictures = tuple(unit_picture(record, f"im-{index}") for index, record in enumerate(ordered))
@@ -114,10 +118,12 @@ def unit_picture(record: ImageRecord, name: str) -> Picture:
     )
     caption = (
         f"{describe_run(record.spec)}, {activation_title(record.spec.activation, record.spec.init)}: the first units "
-        "before the 6th and the 13th convolution after training, with the inputs that 500 test images send there, from "
-        "the least to the greatest."
+        "before the 6th and the 13th convolution after training, with the inputs that up to 500 test images send "
+        "there, from the least to the greatest."
     )
-    return Picture(f"{name}-units", caption, panels, SHAPE_KEYS)
+    own = Key("line", look_of(record.spec.activation)[0], "the activation")
+    keys = SHAPE_KEYS if learns(record) else (own, next(key for key in SHAPE_KEYS if key.look == "bar"))
+    return Picture(f"{name}-units", caption, panels, keys)
 
 
 def describe_inputs(records: Sequence[ImageRecord]) -> str:
@@ -151,8 +157,3 @@ def set_and_start(spec: ImageSpec) -> str:
 def short_start(spec: ImageSpec) -> str:
     """What the weights start from, as short as the head of a panel needs it."""
     return weight_words(spec.start).removesuffix(" weights")
-
-
-def count_epochs(count: int) -> str:
-    """How many epochs, in words."""
-    return "1 epoch" if count == 1 else f"{count} epochs"

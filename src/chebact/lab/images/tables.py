@@ -12,7 +12,7 @@ from chebact.lab.page.sheet import Cell, Head, Sheet, as_markdown, plus_minus
 from chebact.lab.starts import PAPER, start_words, weight_words
 from chebact.table import ACTIVATIONS
 
-__all__ = ["CAPTION", "activation_title", "is_comparable", "markdown", "set_title", "sheet_of"]
+__all__ = ["CAPTION", "activation_title", "count_epochs", "is_comparable", "markdown", "set_title", "sheet_of"]
 
 HEADS = (
     Head("set"),
@@ -40,6 +40,11 @@ def activation_title(activation: str, init: str = PAPER) -> str:
     ('CL-extrapolate', 'CL-extrapolate from relu')
     """
     return (ACTIVATIONS[activation].label if activation in ACTIVATIONS else activation) + start_words(init)
+
+
+def count_epochs(count: int) -> str:
+    """How many epochs, in words."""
+    return "1 epoch" if count == 1 else f"{count} epochs"
 
 
 def set_title(row: ImageRow) -> str:
