@@ -104,4 +104,5 @@ def test_the_table_shows_the_shallow_units_and_in_brackets_the_deep_ones():
     assert (cells["shape"].text, cells["shape"].below) == ("1 V, 1 ReLU", "2 ReLU")
     assert cells["two modes by the dip"].text == "0 of 2"
     assert "| shape | V-shape or PReLU in shallow layers | 1 V, 1 ReLU (2 ReLU) |" in unit_markdown(sheet)
-    assert unit_sheet([Made(deep, "digits"), Made([])]) is None
+    others = [Made(deep, "digits"), Made(deep, subset=64), Made(deep, start="he-uniform"), Made([])]
+    assert unit_sheet(others) is None

@@ -98,9 +98,10 @@ NOTES = (
 
 
 def unit_sheet(records: Sequence[ImageRecord]) -> Sheet | None:
-    """The claims beside the records of the paper's sets that have captures; None where there are none."""
-    found = [record for record in records if record.spec.dataset in PAPER and record.spec.start == RELEASED]
-    found = sorted((record for record in found if record.results.captures.after), key=column_order)
+    """The claims beside the records of the paper's sets, with all images and the usual weights, that have captures;
+    None where there are none.
+    """
+    found = sorted((record for record in records if is_shown(record)), key=column_order)
     if not found:
         return None
     measured = [by_convolution(record) for record in found]
@@ -120,6 +121,12 @@ def caption(parts: dict[int, Measured]) -> str:
         "What units see and learn, measured after training on the captured histograms and shapes of the first units "
         f"of the first seed: before convolution {first}{deeper}."
     )
+
+
+def is_shown(record: ImageRecord) -> bool:
+    spec = record.spec
+    usual = spec.dataset in PAPER and (spec.subset, spec.start) == (None, RELEASED)
+    return usual and bool(record.results.captures.after)
 
 
 def column_order(record: ImageRecord) -> tuple[str, bool, int]:
