@@ -19,7 +19,7 @@ def dip_of_histogram(low: float, high: float, counts: Sequence[int]) -> float:
     """The dip of a distribution that is uniform in each of the equal bins from `low` to `high`.
 
     >>> dip_of_histogram(0, 3, [1, 0, 1]), dip_of_histogram(0, 3, [1, 2, 1])
-    (0.25, 0.0)
+    (0.125, 0.0)
     """
     import numpy as np
 
