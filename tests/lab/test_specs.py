@@ -85,6 +85,7 @@ UNUSUAL = {
     "precision": "bfloat16",
     "shake": True,
     "init": "relu",
+    "start": "he-uniform",
 }
 
 
