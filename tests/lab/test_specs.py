@@ -84,6 +84,7 @@ UNUSUAL = {
     "precision": "bfloat16",
     "shake": True,
     "init": "relu",
+    "start": "he-uniform",
 }
 
 

@@ -71,6 +71,7 @@ def blocks_of(section, kind):
 
 
 def test_the_papers_figures_of_units_are_drawn_and_what_is_alike_is_drawn_once():
+    """Learned units and those of ReLU, five before the 6th and five before the 13th convolution, as the paper has."""
     own = [record(dataset=name) for name in ("digits", "cifar10")]
     plain = [record("relu", dataset=name) for name in ("digits", "cifar10")]
     section = section_of(*own, *plain)
@@ -82,11 +83,18 @@ def test_the_papers_figures_of_units_are_drawn_and_what_is_alike_is_drawn_once()
     assert "33% of them outside" in learned.panels[9].alt
     both = pictures["im-before-after"]
     assert [panel.alt.partition(":")[0] for panel in both.panels] == [
-        "before", "ReLU", "Digits", "Digits", "CIFAR-10", "CIFAR-10",
+        "before, zeros", "ReLU", "Digits", "Digits", "CIFAR-10", "CIFAR-10",
     ]  # fmt: skip
     assert any(block is both for block in section.blocks)  # in sight; all units are behind a fold
     assert not any(block is learned for block in section.blocks)
-    assert not any("ReLU" in picture.caption for name, picture in pictures.items() if name.endswith("units"))
+    titles = [picture.caption.partition(": ")[0] for name, picture in pictures.items() if name.endswith("units")]
+    runs = ("Digits, 2 epochs, 64 images", "CIFAR-10, 2 epochs, 64 images")
+    assert titles == [f"{run}, {name}" for run in runs for name in ("CL-extrapolate", "ReLU")]
+    relu = pictures["im-1-units"]
+    assert [key.look for key in relu.keys] == ["line", "bar"]  # it has no nodes and no interval
+    assert [panel.alt.partition(";")[0] for panel in relu.panels] == [
+        f"conv {number}, unit {1 + index}" for number in (6, 13) for index in range(5)
+    ]
     assert "33% to 33% before convolution 6" in section.shows
 
 
@@ -131,6 +139,18 @@ def test_heights_that_start_from_relu_are_told_apart_from_zeros_in_table_sentenc
     assert any("CL-extrapolate from relu is 5.00 points above ReLU" in sentence for sentence in words.paragraphs)
     (curves,) = [picture for picture in pictures_in(section.blocks) if picture.name == "im-curves"]
     assert ("dash", "CL-extrapolate from relu") in [(key.look, key.label) for key in curves.keys]
+
+
+def test_the_first_figure_starts_from_zero_with_the_other_start_beside_it():
+    """The paper's activations before training are zero; records are read in the order of their names."""
+    section = section_of(record(init="relu"), record(), record(start="he-uniform"), record("relu"))
+    (both,) = [picture for picture in pictures_in(section.blocks) if picture.name == "im-before-after"]
+    alts = [panel.alt for panel in both.panels]
+    assert [alt.partition(":")[0] for alt in alts] == [
+        "before, zeros", "before, relu", "ReLU", "Digits", "Digits",
+        "Digits, He uniform", "Digits, He uniform", "Digits from relu", "Digits from relu",
+    ]  # fmt: skip
+    assert "heights 0, 0, 0, 0 at the nodes" in alts[0]
 
 
 def test_units_of_a_training_that_failed_are_missed_by_name():
@@ -217,7 +237,7 @@ def test_the_page_of_images_opens_and_fits_a_phone(open_page, tmp_path):
     path = tmp_path / "index.html"
     path.write_text(as_html(sections_of(Results(Path("results"), [record(), record("relu")]), ["images"]), "the foot"))
     page = open_page(path, size=PHONE, touch=True)
-    assert page.locator("#images svg.plot").count() == 2 + 4 + 10 + 1
+    assert page.locator("#images svg.plot").count() == 2 + 4 + 20 + 1
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE[0]
 
 

@@ -22,6 +22,7 @@ from chebact.lab.images.rows import kruskal_wallis, rows_of
 from chebact.lab.images.run import run_images
 from chebact.lab.images.spec import ImageSpec
 from chebact.lab.images.tables import markdown
+from chebact.lab.images.unit_table import unit_markdown, unit_sheet
 from chebact.lab.page.sheet import as_json
 from chebact.lab.record import Environment
 from chebact.lab.stats import summarize
@@ -195,6 +196,37 @@ def test_the_specs_words_decide_the_randomness():
     assert not torch.equal(*shakes)
 
 
+def test_he_uniform_weights_lie_within_the_textbook_bound():
+    """sqrt(6 / fan-in), deviation sqrt(2 / fan-in), for every convolution and the last layer; all else is the same."""
+    usual, he = (replace(COHORT, start=start).network(0) for start in ("released", "he-uniform"))
+    weights = [name for name, value in he.named_parameters() if name.endswith("weight") and value.ndim > 1]
+    assert len(weights) == 1 + 6 * 4 + 6 * 2 + 1  # first, branches, shortcuts, last
+    for name, value in he.named_parameters():
+        own = usual.get_parameter(name)
+        if name not in weights:
+            assert torch.equal(value, own)
+            continue
+        assert not torch.equal(value, own)
+        bound = (6 / value[0].numel()) ** 0.5
+        assert 0.97 * bound < value.detach().abs().max().item() <= bound
+        assert value.detach().std().item() == pytest.approx(bound / 3**0.5, rel=0.1)
+    torch.testing.assert_close(he.last.weight, usual.last.weight * 6**0.5)
+    again = replace(COHORT, start="he-uniform").network(0)
+    assert torch.equal(again.first.weight, he.first.weight)
+
+
+def test_he_uniform_weights_have_records_of_their_own(tmp_path):
+    he = replace(COHORT, start="he-uniform", init="relu")
+    assert he.path(tmp_path).name == "cl-extrapolate-2-epochs-of-64-from-relu-start-he-uniform.json"
+    assert he.for_control() != replace(he, start="released").for_control()
+    made = made_record("relu", [0.5] * 3)
+    (row,) = rows_of([replace(made, spec=replace(made.spec, start="he-uniform"))])
+    assert row.unlike == "start: he-uniform instead of released"
+    assert "| CIFAR-10, He uniform weights | ReLU |" in markdown([row])
+    with pytest.raises(LabError, match="start must be one of released, he-uniform"):
+        replace(COHORT, start="he-normal")
+
+
 def test_the_form_settles_which_stages_shake():
     for form, stages in (("paper", {0, 1, 2}), ("released", {1, 2})):
         network = ImageSpec("cifar10", "relu", form=form).network(0)
@@ -280,10 +312,10 @@ def test_rows_compare_only_like_with_like():
 
 def test_the_documents_show_the_records_and_nothing_else():
     text = (ROOT / "docs" / "vision.md").read_text()
-    block = text.split("<!-- begin: images -->\n")[1].split("<!-- end: images -->")[0]
-    folder = ROOT / "results" / "images"
-    records = [record.typed for record in records_under(folder)] if folder.is_dir() else []
-    assert block == (markdown(rows_of(records)) if records else "")
+    records = [record.typed for record in records_under(ROOT / "results" / "images")]
+    for name, shown in (("images", markdown(rows_of(records))), ("image-units", unit_markdown(unit_sheet(records)))):
+        block = text.split(f"<!-- begin: {name} -->\n")[1].split(f"<!-- end: {name} -->")[0]
+        assert block == shown
 
 
 def test_a_spec_that_cannot_be():

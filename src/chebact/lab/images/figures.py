@@ -15,7 +15,7 @@ from chebact.lab.page.colours import look_of
 from chebact.lab.page.document import Panel
 from chebact.lab.page.learned import Shape, draw_shape
 from chebact.lab.page.theme import LIGHT, as_image, as_panel, canvas, grid
-from chebact.lab.starts import PAPER
+from chebact.lab.starts import PAPER, weight_words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -90,7 +90,9 @@ def draw_curves(records: Sequence[ImageRecord], kind: str) -> bytes:
                     label=activation_title(record.spec.activation, record.spec.init),
                 )
             line[0].legend(frameon=False)
-            line[0].set_title(IMAGE_DATASETS[group[0].spec.dataset].title, loc="right", fontweight="normal")
+            spec = group[0].spec
+            title = IMAGE_DATASETS[spec.dataset].title + weight_words(spec.start)
+            line[0].set_title(title, loc="right", fontweight="normal")
         return as_image(figure, kind)
 
 

@@ -17,9 +17,10 @@ from chebact.lab.images.record import ImageRecord
 from chebact.lab.images.rows import ImageRow, rows_of
 from chebact.lab.images.sets import IMAGE_DATASETS
 from chebact.lab.images.tables import CAPTION, markdown, sheet_of
+from chebact.lab.images.unit_table import unit_markdown, unit_sheet
 from chebact.lab.options import Records, Several, about
 from chebact.lab.output import check_outputs
-from chebact.lab.page.sheet import as_rich
+from chebact.lab.page.sheet import Sheet, as_rich
 from chebact.lab.page.theme import image_kind
 from chebact.lab.spec import check_choice
 
@@ -48,14 +49,15 @@ def report(
     folders = () if captures is None else (captures,)
 
     def view(records: Sequence[ImageRecord]) -> View:
-        rows = rows_of(records)
+        rows, units = rows_of(records), unit_sheet(records)
         drawings: dict[Path, Callable[[], bytes]] = {}
         if curves is not None and kind is not None:
             drawings[curves] = partial(draw_curves, records, kind)
         if captures is not None:
             drawings |= {captures / name: partial(draw_captures, each) for name, each in capture_names(records).items()}
-        exported, blocks = [row.exported() for row in rows], {"images": markdown(rows)}
-        return View(exported, partial(show, rows), blocks, {}, drawings, WIDTH, folders)
+        blocks = {"images": markdown(rows)} | ({} if units is None else {"image-units": unit_markdown(units)})
+        exported = [row.exported() for row in rows]
+        return View(exported, partial(show, rows, units), blocks, {}, drawings, WIDTH, folders)
 
     def keep(record: ImageRecord) -> bool:
         return not datasets or record.spec.dataset in datasets
@@ -73,7 +75,12 @@ def capture_names(records: Sequence[ImageRecord]) -> dict[str, ImageRecord]:
     return names
 
 
-def show(rows: Sequence[ImageRow], console: Console) -> None:
-    """Print the table under its caption."""
+def show(rows: Sequence[ImageRow], units: Sheet | None, console: Console) -> None:
+    """Print the tables under their captions."""
     console.print(CAPTION, highlight=False)
     console.print(as_rich(sheet_of(rows)))
+    if units is not None:
+        console.print(units.caption, highlight=False)
+        console.print(as_rich(units, wrap_names=True))
+        for note in units.notes:
+            console.print(note, highlight=False)

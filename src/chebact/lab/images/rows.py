@@ -13,7 +13,7 @@ from chebact.lab.images.sets import IMAGE_DATASETS
 from chebact.lab.images.spec import CONTROL, ImageSpec, paper_spec
 from chebact.lab.page.comparison import unlike
 from chebact.lab.spec import as_plain
-from chebact.lab.starts import PAPER
+from chebact.lab.starts import PAPER, RELEASED
 from chebact.lab.stats import summarize
 from chebact.table import ACTIVATIONS
 
@@ -39,6 +39,7 @@ class ImageRow:
     epochs: int
     subset: int | None
     init: str
+    start: str
     processes: int
     training: str
     shapes: str
@@ -95,6 +96,7 @@ def row_of(record: ImageRecord, control: Sequence[float | None]) -> ImageRow:
         epochs=spec.epochs,
         subset=spec.subset,
         init=spec.init,
+        start=spec.start,
         processes=spec.processes,
         training=training,
         shapes=shapes,
@@ -123,6 +125,7 @@ def unlike_paper(spec: ImageSpec) -> str:
     if spec.activation != CONTROL:
         words.append(unlike(plain, {name: paper[name] for name in SHAPES}))
         words.append("" if spec.init == PAPER else f"init: {spec.init} instead of {PAPER}")
+    words.append("" if spec.start == RELEASED else f"start: {spec.start} instead of {RELEASED}")
     if spec.seeds < MIN_SEEDS:
         words.append(f"seeds: {spec.seeds} instead of {paper['seeds']}")
     if spec.subset is not None:

@@ -9,10 +9,10 @@ from chebact.lab.images.published import EPOCHS
 from chebact.lab.images.record import ImageRecord
 from chebact.lab.images.rerun import image_commands
 from chebact.lab.images.rows import ImageRow, rows_of
-from chebact.lab.images.section_pictures import count_epochs, curve_pictures, describe_inputs, unit_blocks
+from chebact.lab.images.section_pictures import curve_pictures, describe_inputs, unit_blocks
 from chebact.lab.images.sets import IMAGE_DATASETS
 from chebact.lab.images.spec import CONTROL
-from chebact.lab.images.tables import activation_title, is_comparable, set_title, sheet_of
+from chebact.lab.images.tables import activation_title, count_epochs, is_comparable, set_title, sheet_of
 from chebact.lab.page.document import Block, Commands, Finding, Fold, Missing, Section, Words
 from chebact.lab.page.networks import network_picture
 from chebact.lab.page.results import Results

@@ -8,18 +8,20 @@ from chebact.lab.images.figures import comparable_groups, curve_panel, shape_of
 from chebact.lab.images.record import ImageRecord, Unit
 from chebact.lab.images.sets import IMAGE_DATASETS
 from chebact.lab.images.spec import ImageSpec
-from chebact.lab.images.tables import activation_title
+from chebact.lab.images.tables import activation_title, count_epochs
+from chebact.lab.images.unit_table import unit_sheet
 from chebact.lab.page.colours import look_of, model_keys
 from chebact.lab.page.document import Block, Fold, Key, Missing, Panel, Picture
 from chebact.lab.page.learned import SHAPE_KEYS, shape_panel
-from chebact.lab.starts import PAPER, start_words
+from chebact.lab.starts import PAPER, start_words, weight_words
 
-__all__ = ["count_epochs", "curve_pictures", "describe_inputs", "unit_blocks"]
+__all__ = ["curve_pictures", "describe_inputs", "unit_blocks"]
 
 UNIT = (258, 178)
 UNITS = (
-    "Units before the last captured convolution after training, two per set. Before training all learned units are the "
-    "same, zero in the paper, and ReLU is the same everywhere, so each has one panel. Bars: the inputs that 500 test "
+    "Units before the last captured convolution (the paper's figure: the last linear layer of a ResNet-32), two per "
+    "record after training, by number. Before training all learned units of a record are the same, so each start has "
+    "one panel: the paper's is zero. ReLU is the same everywhere and has one too. Bars: the inputs that up to 500 test "
     "images send there."
 )
 
@@ -49,14 +51,21 @@ def specs_of(records: Sequence[ImageRecord]) -> list[ImageSpec]:
 
 
 def unit_blocks(records: Sequence[ImageRecord]) -> list[Block]:
-    """The paper's first figure for every set, and all captured units in folds; what was not captured is said."""
+    """The paper's first figure for every set, and in a fold all captured units, with those of ReLU after the learned
+    ones of the same training; what was not captured is said.
+    """
     blocks: list[Block] = []
     captured = [record for record in records if record.results.captures.after]
     learning = [record for record in captured if learns(record)]
     if learning:
         panels = first_figure(learning, [record for record in captured if not learns(record)])
-        pictures = tuple(unit_picture(record, f"im-{index}") for index, record in enumerate(learning))
-        blocks += [Picture("im-before-after", UNITS, panels, SHAPE_KEYS), Fold("All captured units", pictures)]
+        blocks.append(Picture("im-before-after", UNITS, panels, SHAPE_KEYS))
+    if (measured := unit_sheet(records)) is not None:
+        blocks.append(measured)
+    if captured:
+        ordered = [record for group in comparable_groups(captured) for record in sorted(group, key=starts_last)]
+        pictures = tuple(unit_picture(record, f"im-{index}") for index, record in enumerate(ordered))
+        blocks.append(Fold("All captured units", pictures))
     for record in records:
         if not record.results.captures.after:
             title = f"{activation_title(record.spec.activation, record.spec.init)}, {describe_run(record.spec)}"
@@ -69,6 +78,11 @@ def learns(record: ImageRecord) -> bool:
     return any(unit.values is not None for unit in record.results.captures.before)
 
 
+def starts_last(record: ImageRecord) -> tuple[bool, bool]:
+    """What sorts learned units first, those that start from zeros before others."""
+    return not learns(record), record.spec.init != PAPER
+
+
 def last_units(units: Sequence[Unit]) -> list[Unit]:
     """The captured units before the last of the captured convolutions."""
     last = max(unit.convolution for unit in units)
@@ -76,16 +90,23 @@ def last_units(units: Sequence[Unit]) -> list[Unit]:
 
 
 def first_figure(learning: Sequence[ImageRecord], others: Sequence[ImageRecord]) -> tuple[Panel, ...]:
-    """One unit before training, one of an activation that does not learn, and two of every record after training."""
-    first = learning[0]
-    shapes = [shape_of(last_units(first.results.captures.before)[0], first.spec, "before: every unit")]
+    """One unit of every start, zeros first, before training; one of an activation that does not learn; two of every
+    record after training.
+    """
+    ordered, starts = sorted(learning, key=starts_last), dict[str, ImageRecord]()
+    for record in ordered:
+        starts.setdefault(record.spec.init, record)
+    shapes = [
+        shape_of(last_units(record.results.captures.before)[0], record.spec, f"before, {init}: every unit")
+        for init, record in starts.items()
+    ]
     for record in others[:1]:
         title = f"{activation_title(record.spec.activation)}: every unit"
         shapes.append(shape_of(last_units(record.results.captures.after)[0], record.spec, title))
-    for record in learning:
+    for record in ordered:
         title = set_and_start(record.spec)
         units = last_units(record.results.captures.after)[:2]
-        shapes += [shape_of(unit, record.spec, f"{title}: unit {unit.unit + 1}") for unit in units]
+        shapes += [shape_of(unit, record.spec, f"{title}: {unit.unit + 1}") for unit in units]
     return tuple(shape_panel(shape, f"im-ba-{index}") for index, shape in enumerate(shapes))
 
 
@@ -97,10 +118,12 @@ def unit_picture(record: ImageRecord, name: str) -> Picture:
     )
     caption = (
         f"{describe_run(record.spec)}, {activation_title(record.spec.activation, record.spec.init)}: the first units "
-        "before the 6th and the 13th convolution after training, with the inputs that 500 test images send there, from "
-        "the least to the greatest."
+        "before the 6th and the 13th convolution after training, with the inputs that up to 500 test images send "
+        "there, from the least to the greatest."
     )
-    return Picture(f"{name}-units", caption, panels, SHAPE_KEYS)
+    own = Key("line", look_of(record.spec.activation)[0], "the activation")
+    keys = SHAPE_KEYS if learns(record) else (own, next(key for key in SHAPE_KEYS if key.look == "bar"))
+    return Picture(f"{name}-units", caption, panels, keys)
 
 
 def describe_inputs(records: Sequence[ImageRecord]) -> str:
@@ -122,15 +145,15 @@ def describe_inputs(records: Sequence[ImageRecord]) -> str:
 
 
 def describe_run(spec: ImageSpec) -> str:
-    """Set, epochs and part of the images of a record."""
+    """Set, epochs, part of the images and first weights of a record."""
     part = "" if spec.subset is None else f", {spec.subset:,} images"
-    return f"{IMAGE_DATASETS[spec.dataset].title}, {count_epochs(spec.epochs)}{part}"
+    return f"{IMAGE_DATASETS[spec.dataset].title}, {count_epochs(spec.epochs)}{part}{short_start(spec)}"
 
 
 def set_and_start(spec: ImageSpec) -> str:
-    return IMAGE_DATASETS[spec.dataset].title + start_words(spec.init)
+    return IMAGE_DATASETS[spec.dataset].title + start_words(spec.init) + short_start(spec)
 
 
-def count_epochs(count: int) -> str:
-    """How many epochs, in words."""
-    return "1 epoch" if count == 1 else f"{count} epochs"
+def short_start(spec: ImageSpec) -> str:
+    """What the weights start from, as short as the head of a panel needs it."""
+    return weight_words(spec.start).removesuffix(" weights")

@@ -17,7 +17,16 @@ from chebact.lab.images.network import ShakeShakeResNet, numbers_of
 from chebact.lab.images.sets import IMAGE_DATASETS
 from chebact.lab.options import Integer, Several, about
 from chebact.lab.spec import added, as_plain, check_choice, check_count, parts_of, stream
-from chebact.lab.starts import PAPER, Start, activation_factory, check_start, resolve_start
+from chebact.lab.starts import (
+    PAPER,
+    RELEASED,
+    Start,
+    WeightStart,
+    activation_factory,
+    check_start,
+    draw_he_uniform_,
+    resolve_start,
+)
 from chebact.table import ACTIVATIONS
 
 __all__ = ["CONTROL", "ImageRequest", "ImageSettings", "ImageSpec", "paper_spec"]
@@ -65,6 +74,7 @@ class ImageSettings:
     channels_last: Annotated[bool, about("The channels of a pixel side by side in memory.")] = True
     shake: Annotated[bool | None, about("Shake-shake, or the mean of the branches; on cifar10 by default.")] = None
     init: Start = added(PAPER)
+    start: WeightStart = added(RELEASED)
 
 
 @dataclass(frozen=True)
@@ -81,6 +91,7 @@ class ImageSpec(ImageSettings, Subject):
         check_choice("form of the network", self.form, ("paper", "released"))
         check_choice("precision", self.precision, ("float32", "bfloat16"))
         check_choice("cosine", self.cosine, ("epoch", "step"))
+        check_choice("start", self.start, ("released", "he-uniform"))
         for what in ("seeds", "epochs", "batch_size", "degree", "processes"):
             check_count(what, getattr(self, what))
         for what in ("learning_rate", "momentum", "weight_decay"):
@@ -117,10 +128,11 @@ class ImageSpec(ImageSettings, Subject):
 
     @property
     def name(self) -> str:
-        """Activation, epochs, part of the images and a start other than the paper's, as file names have them."""
+        """Activation, epochs, part of the images and starts other than the usual ones, as file names have them."""
         part = "" if self.subset is None else f"-of-{self.subset}"
-        start = "" if self.init == PAPER else f"-from-{self.init}"
-        return f"{self.activation}-{self.epochs}-epochs{part}{start}"
+        heights = "" if self.init == PAPER else f"-from-{self.init}"
+        weights = "" if self.start == RELEASED else f"-start-{self.start}"
+        return f"{self.activation}-{self.epochs}-epochs{part}{heights}{weights}"
 
     def for_control(self) -> ImageSpec:
         """The spec of ReLU that this one is compared with; equal for specs that differ in the activation only."""
@@ -128,15 +140,19 @@ class ImageSpec(ImageSettings, Subject):
 
     def network(self, seed: int) -> ShakeShakeResNet:
         """The network before training."""
-        return ShakeShakeResNet(
+        generator = self.generator("start", seed)
+        network = ShakeShakeResNet(
             IMAGE_DATASETS[self.dataset].channels,
             IMAGE_DATASETS[self.dataset].classes,
             activation=activation_factory(self.activation, self.init),
             shake=bool(self.shake) if self.form == "paper" else (2, 3) if self.shake else False,
             where=self.where,
             degree=self.degree,
-            generator=self.generator("start", seed),
+            generator=generator,
         )
+        if self.start != RELEASED:
+            draw_he_uniform_(network, generator)
+        return network
 
     def generator(self, purpose: str, seed: int, rank: int = 0) -> torch.Generator:
         """The generator for one purpose; only that of shake-shake differs between the processes of a team."""

@@ -9,10 +9,10 @@ from chebact.lab.images.rows import ImageRow
 from chebact.lab.images.sets import IMAGE_DATASETS
 from chebact.lab.page.comparison import tone_of
 from chebact.lab.page.sheet import Cell, Head, Sheet, as_markdown, plus_minus
-from chebact.lab.starts import PAPER, start_words
+from chebact.lab.starts import PAPER, start_words, weight_words
 from chebact.table import ACTIVATIONS
 
-__all__ = ["CAPTION", "activation_title", "is_comparable", "markdown", "set_title", "sheet_of"]
+__all__ = ["CAPTION", "activation_title", "count_epochs", "is_comparable", "markdown", "set_title", "sheet_of"]
 
 HEADS = (
     Head("set"),
@@ -42,11 +42,16 @@ def activation_title(activation: str, init: str = PAPER) -> str:
     return (ACTIVATIONS[activation].label if activation in ACTIVATIONS else activation) + start_words(init)
 
 
+def count_epochs(count: int) -> str:
+    """How many epochs, in words."""
+    return "1 epoch" if count == 1 else f"{count} epochs"
+
+
 def set_title(row: ImageRow) -> str:
-    """The set of a row, and which part of it."""
+    """The set of a row, which part of it, and what else all its activations share."""
     part = "" if row.subset is None else f", first {row.subset:,}"
     team = "" if row.processes == 1 else f", {row.processes} processes"
-    return f"{IMAGE_DATASETS[row.dataset].title}{part}{team}"
+    return f"{IMAGE_DATASETS[row.dataset].title}{part}{team}{weight_words(row.start)}"
 
 
 def row_cells(row: ImageRow) -> tuple[Cell, ...]:
