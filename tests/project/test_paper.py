@@ -28,7 +28,7 @@ TINY = ["--seeds", "1", "--epochs", "1"]
 SIZES = ("--seeds", "--epochs", "--folds")  # of these the short form counts, of all others what is printed
 SOME = (
     *("synthetic/released/0.01/cl-extrapolate-step.json", "synthetic/released/0.01/relu-step.json"),
-    *("clinical/generated/**/*-32.json", "images/digits/*.json", "studies/shapes/*.json", "bench/*.json"),
+    *("clinical/generated/**/*-32.json", "images/digits/*30-epochs.json", "studies/shapes/*.json", "bench/*.json"),
 )
 SHORT = {
     "run synthetic": ["--models", "cl", "--datasets", "step", "--noise", "0.01", *TINY, "--workers", "1"],
