@@ -87,7 +87,8 @@ def test_the_published_table_stands_beside_ours(committed):
     cells = [(model, width, metric) for model, width, metric in ACTIVATION_CELLS]
     assert texts == [printed_cell(*cell) for cell in cells]
     assert len(texts) == 32
-    assert "published, not trained here" in sheet.caption
+    assert sheet.caption.startswith("Published: the paper's table of DementiaBank as printed")
+    assert "Trained here: the columns on the right" in sheet.caption
     rows = {(row.data, row.model, row.width): row for table in committed for row in table if row.start != "he-uniform"}
     sets = [head.text.replace(" ", "-") for head in sheet.heads[6:]]
     assert set(sets) == {data for data, *_ in rows}
@@ -109,7 +110,7 @@ def test_the_published_table_needs_no_records():
         "Micro-F1",
     ]
     assert sheet.rows[3][2].text == "84.7 ± 0.8***"
-    assert "on other data" not in sheet.caption
+    assert "Trained here" not in sheet.caption
     (fold,) = (block for block in section.blocks if isinstance(block, Fold) and "normal" in block.summary)
     assert [row[0].text for row in fold.blocks[0].rows] == ["DementiaBank (published)"] * 4
 

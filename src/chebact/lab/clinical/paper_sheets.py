@@ -24,13 +24,13 @@ WIDTHS = (32, 64)
 NORMAL = ("tanh", "cl-extrapolate")  # the models of which the paper tests it
 LEVEL = 0.10
 PUBLISHED = (
-    "The paper's table of DementiaBank: published, not trained here, since only its owners distribute the recordings. "
+    "Published: the paper's table of DementiaBank as printed, whose recordings only its owners distribute. "
     "Mean ± standard deviation over 30 seeds of ten folds, in percent; the stars are the paper's, of Welch's t test "
     "against tanh (two: p < 0.01, three: p < 0.001)"
 )
 BESIDE = (
-    ". The columns on the right are the accuracy of what was trained here, on other data: compare the order of the "
-    "models, not the numbers"
+    ". Trained here: the columns on the right, the accuracy on the data that they name; of other data than the paper's "
+    "compare the order of the models, not the numbers"
 )
 NORMALITY = (
     "p-values of Lilliefors' test that the seeds are normal. The paper says p > 0.10 for tanh and CL-extrapolate; the "
