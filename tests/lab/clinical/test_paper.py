@@ -126,7 +126,7 @@ def test_the_command_shows_the_published_table(request, tmp_path, capsys):
     assert r"| CL-extrapolate | 64 | 84.6 ± 0.9\*\*\* | 80.7 ± 1.3\*\* |" in text
     names = ("published", "generated")
     document.write_text("".join(f"<!-- begin: clinical-{n} -->\nold\n<!-- end: clinical-{n} -->\n" for n in names))
-    words = ["report", "clinical", "--results", str(folder), "--data", "generated", "--update", str(document)]
+    words = ["report", "clinical", "--results", str(folder), "--datasets", "generated", "--update", str(document)]
     assert run_command(words) == 0
     assert document.read_text().count("\nold\n") == 1  # the published table is beside all sets or none
 
