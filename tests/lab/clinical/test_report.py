@@ -143,7 +143,7 @@ def test_documents_keep_the_blocks_of_data_that_are_not_asked_for(tmp_path, comm
     page.write_text(
         "".join(f"<!-- begin: clinical-{n} -->\nold\n<!-- end: clinical-{n} -->\n" for n in (*both, "generated"))
     )
-    assert command("--results", folder, "--data", both[1], "--update", page)[0] == 0
+    assert command("--results", folder, "--datasets", both[1], "--update", page)[0] == 0
     first, second, third = re.findall(r"begin: \S+ -->\n(.*?)<!-- end", page.read_text(), re.DOTALL)
     assert (first, third) == ("old\n", "Not run yet.\n")
     assert "| tanh | 32 |" in second
@@ -154,7 +154,7 @@ def test_a_folder_with_other_experiments_and_data_called_bench(tmp_path, command
     write_record(folder / "synthetic" / "a.json", Record("trial", {"dataset": "step"}, {"seeds": []}, {}, {}))
     (folder / "bench" / "ops.machine.json").write_text("{}")
     assert {each.spec.get("data") for each in read_results(folder).records} == {"bench", "voices", None}
-    code, shown, said = command("--results", folder, "--data", "bench", "--csv", tmp_path / "rows.csv")
+    code, shown, said = command("--results", folder, "--datasets", "bench", "--csv", tmp_path / "rows.csv")
     assert code == 0, said
     assert "Data: bench" in shown
     assert "voices" not in shown

@@ -20,7 +20,7 @@ WORDS = ["run", "images", "--precision", "bfloat16", "--subset", "64", "--epochs
 def test_the_command_says_what_to_do_before_it_trains(program, advice, monkeypatch, tmp_path, capsys):
     monkeypatch.delenv("ONEDNN_MAX_CPU_ISA", raising=False)
     monkeypatch.setattr(bfloat16, "PROGRAM", program)
-    assert run_command([*WORDS, "--output", str(tmp_path / "images")]) == 2
+    assert run_command([*WORDS, "--results", str(tmp_path / "images")]) == 2
     (sentence,) = [line for line in capsys.readouterr().err.splitlines() if line.startswith("chebact: ")]
     assert advice in sentence
     assert list(tmp_path.rglob("*.*")) == []
@@ -29,4 +29,4 @@ def test_the_command_says_what_to_do_before_it_trains(program, advice, monkeypat
 def test_float32_asks_nobody(monkeypatch, tmp_path):
     monkeypatch.setattr(bfloat16, "ask", None)
     words = [word if word != "bfloat16" else "float32" for word in WORDS]
-    assert run_command([*words, "--activation", "relu", "--output", str(tmp_path)]) == 0
+    assert run_command([*words, "--models", "relu", "--results", str(tmp_path)]) == 0

@@ -173,8 +173,8 @@ def test_the_command_gives_the_sentence_alone(tmp_path, capsys):
     path = tmp_path / "digits" / "relu-1-epochs-of-16" / "seed-0" / NAME
     path.parent.mkdir(parents=True)
     path.write_bytes(packed([1, 2]))
-    words = ["run", "images", "--activation", "relu", "--subset", "16", "--epochs", "1", "--seeds", "1"]
-    assert run_command([*words, "--output", str(tmp_path)]) == 2
+    words = ["run", "images", "--models", "relu", "--subset", "16", "--epochs", "1", "--seeds", "1"]
+    assert run_command([*words, "--results", str(tmp_path)]) == 2
     (sentence,) = [line for line in capsys.readouterr().err.splitlines() if line.startswith("chebact: ")]
     assert NAME in sentence
 

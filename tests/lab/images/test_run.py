@@ -37,7 +37,7 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 def test_the_command_writes_a_record_that_the_report_shows(tmp_path, capsys):
     output = tmp_path / "images"
-    arguments = ["run", "images", "--subset", "64", "--epochs", "1", "--seeds", "2", "--output", str(output)]
+    arguments = ["run", "images", "--subset", "64", "--epochs", "1", "--seeds", "2", "--results", str(output)]
     assert run_command([*arguments, "--tensorboard"]) == 0
     told = capsys.readouterr().err
     assert "relu on digits, test accuracy:" in told
@@ -112,21 +112,21 @@ def test_a_damaged_checkpoint_stops_the_run_and_the_one_before_takes_over(tmp_pa
     content = bytearray(newest.read_bytes())
     content[5000] ^= 1
     newest.write_bytes(content)
-    arguments = ["--activation", "cl-extrapolate", "--subset", "64", "--epochs", "2", "--seeds", "1"]
-    assert run_command(["run", "images", *arguments, "--output", str(tmp_path)]) == 2
+    arguments = ["--models", "cl-extrapolate", "--subset", "64", "--epochs", "2", "--seeds", "1"]
+    assert run_command(["run", "images", *arguments, "--results", str(tmp_path)]) == 2
     message = capsys.readouterr().err.strip().splitlines()[-1]
     assert "checkpoint-00002.pt is damaged" in message
     assert "remove it to continue from the one before" in message
     newest.unlink()
-    assert run_command(["run", "images", *arguments, "--output", str(tmp_path)]) == 0
+    assert run_command(["run", "images", *arguments, "--results", str(tmp_path)]) == 0
     assert read_record(COHORT.path(tmp_path)).checksum == expected.checksum
 
 
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["--dataset", "imagenet"], "image set must be one of digits, mnist"),
-        (["--activation", "swish"], "got 'swish' (str)"),
+        (["--datasets", "imagenet"], "image set must be one of digits, mnist"),
+        (["--models", "swish"], "got 'swish' (str)"),
         (["--epochs", "0"], "epochs must be an integer from 1 to 1000000, got 0"),
         (["--subset", "-1"], "subset must be an integer from 1 to 1000000, got -1"),
         (["--subset", "1438"], "subset must be at most 1437, the training images of digits, got 1438"),
@@ -135,13 +135,13 @@ def test_a_damaged_checkpoint_stops_the_run_and_the_one_before_takes_over(tmp_pa
         (["--where", "1"], "where must name convolutions from 2 to 13, got 1"),
         (["--device", "abacus"], "unknown device 'abacus': choose from cpu, cuda"),
         (
-            ["--dataset", "mnist", "--data", "nowhere"],
+            ["--datasets", "mnist", "--data", "nowhere"],
             "there is no nowhere/mnist/train-images-idx3-ubyte: fetch it with",
         ),
     ],
 )
 def test_bad_input_is_one_sentence(words, sentence, tmp_path, capsys):
-    assert run_command(["run", "images", *words, "--output", str(tmp_path / "o")]) == 2
+    assert run_command(["run", "images", *words, "--results", str(tmp_path / "o")]) == 2
     last = capsys.readouterr().err.strip().splitlines()[-1]
     assert last.startswith("chebact: ")
     assert sentence in last
@@ -150,20 +150,20 @@ def test_bad_input_is_one_sentence(words, sentence, tmp_path, capsys):
 
 def test_a_folder_that_cannot_be_written_is_found_out_before_the_training(tmp_path, capsys):
     (tmp_path / "file").write_text("")
-    assert run_command(["run", "images", "--subset", "64", "--output", str(tmp_path / "file")]) == 2
+    assert run_command(["run", "images", "--subset", "64", "--results", str(tmp_path / "file")]) == 2
     message = capsys.readouterr().err.strip().splitlines()[-1]
     assert message.startswith(f"chebact: cannot write into {tmp_path / 'file'}: ")
     assert message.endswith("choose another with --results")
 
 
 def test_two_processes_do_not_train_the_same_in_one_folder(tmp_path, capsys):
-    words = ["run", "images", "--activation", "relu", "--epochs", "1", "--seeds", "1", "--subset", "64"]
+    words = ["run", "images", "--models", "relu", "--epochs", "1", "--seeds", "1", "--subset", "64"]
     folder = tmp_path / "digits" / "relu-1-epochs-of-64"
     with exclusive_lock(folder):
-        assert run_command([*words, "--output", str(tmp_path)]) == 2
+        assert run_command([*words, "--results", str(tmp_path)]) == 2
         assert "another process trains the same" in capsys.readouterr().err
         assert not list(folder.glob("seed-*"))
-    assert run_command([*words, "--output", str(tmp_path)]) == 0
+    assert run_command([*words, "--results", str(tmp_path)]) == 0
 
 
 def test_curves_have_gaps_where_a_loss_was_not_finite():
@@ -327,7 +327,7 @@ def test_a_spec_that_cannot_be():
 
 def test_a_training_that_diverges_says_so_and_is_a_result(tmp_path, capsys):
     words = ["run", "images", "--learning-rate", "1e9", "--subset", "64", "--epochs", "2", "--seeds", "1"]
-    words += ["--activation", "relu", "--output", str(tmp_path)]
+    words += ["--models", "relu", "--results", str(tmp_path)]
     for _ in range(2):  # trained, and found there
         assert run_command(words) == 0  # docs/decisions/0030: what came out is the record's to say
         said = capsys.readouterr().err

@@ -200,7 +200,7 @@ def test_a_wrong_or_truncated_file_takes_no_name(change, words, small_sets, tmp_
     assert not list(data.rglob("*.partial"))
     put(data / "mnist", files)  # by hand
     assert (
-        run_command(["run", "images", "--dataset", "mnist", "--data", str(data), "--output", str(tmp_path / "o")]) == 2
+        run_command(["run", "images", "--datasets", "mnist", "--data", str(data), "--results", str(tmp_path / "o")]) == 2
     )
     message = capsys.readouterr().err
     assert "is not the file of that name" in message

@@ -321,7 +321,7 @@ def test_the_command_runs_and_reports(tmp_path, capsys):
         ({"seeds": "0"}, ["seeds", "0"]),
         ({"epochs": "0"}, ["epochs", "0"]),
         ({"workers": "0"}, ["workers", "0"]),
-        ({"recipes": "mine"}, ["mine", "paper", "released"]),
+        ({"recipe": "mine"}, ["mine", "paper", "released"]),
         ({"seeds": "many"}, ["many"]),
         ({"seeds": "1.5"}, ["seeds", "integer", "1.5"]),
         ({"workers": "2", "dask": "tcp://127.0.0.1:9"}, ["--workers", "--dask"]),
