@@ -199,9 +199,8 @@ def test_a_wrong_or_truncated_file_takes_no_name(change, words, small_sets, tmp_
     assert sum(there.values()) == 3
     assert not list(data.rglob("*.partial"))
     put(data / "mnist", files)  # by hand
-    assert (
-        run_command(["run", "images", "--datasets", "mnist", "--data", str(data), "--results", str(tmp_path / "o")]) == 2
-    )
+    words = ["--datasets", "mnist", "--data", str(data), "--results", str(tmp_path / "o")]
+    assert run_command(["run", "images", *words]) == 2
     message = capsys.readouterr().err
     assert "is not the file of that name" in message
     assert "chebact data fetch mnist" in message
