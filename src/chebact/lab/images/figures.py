@@ -40,7 +40,7 @@ def curve_panel(records: Sequence[ImageRecord], curve: str, title: str, name: st
     with canvas(*SIZE, margins=(46, 12, 32, 26)) as axes:
         ends = draw_curve(axes, records, curve)
         axes.set_title(title)
-        axes.set_title(NAMES[curve], loc="right", fontweight="normal", color=LIGHT["muted"])
+        axes.set_xlabel(f"by epoch: {NAMES[curve]}")
     return as_panel(axes, name, f"{title}: {NAMES[curve]} over the epochs; at the end " + ", ".join(ends))
 
 

@@ -13,16 +13,16 @@ from chebact.lab.images.unit_table import unit_sheet
 from chebact.lab.page.colours import look_of, model_keys
 from chebact.lab.page.document import Block, Fold, Key, Missing, Panel, Picture
 from chebact.lab.page.learned import SHAPE_KEYS, shape_panel
-from chebact.lab.starts import PAPER, start_words, weight_words
+from chebact.lab.starts import PAPER, RELEASED, start_words, weight_words
 
 __all__ = ["curve_pictures", "describe_inputs", "unit_blocks"]
 
 UNIT = (258, 178)
 UNITS = (
     "Units before the last captured convolution (the paper's figure: the last linear layer of a ResNet-32), two per "
-    "record after training, by number. Before training all learned units of a record are the same, so each start has "
-    "one panel: the paper's is zero. ReLU is the same everywhere and has one too. Bars: the inputs that up to 500 test "
-    "images send there."
+    "set and start after training, by number. Before training all learned units of a record are the same, so each "
+    "start has one panel: the paper's is zero. ReLU is the same everywhere and has one too. Bars: the inputs that up "
+    "to 500 test images send there."
 )
 
 
@@ -78,9 +78,10 @@ def learns(record: ImageRecord) -> bool:
     return any(unit.values is not None for unit in record.results.captures.before)
 
 
-def starts_last(record: ImageRecord) -> tuple[bool, bool]:
-    """What sorts learned units first, those that start from zeros before others."""
-    return not learns(record), record.spec.init != PAPER
+def starts_last(record: ImageRecord) -> tuple[bool, ...]:
+    """What sorts learned units first, and of these the usual starts and trainings on all images before others."""
+    spec = record.spec
+    return not learns(record), spec.init != PAPER, spec.start != RELEASED, spec.subset is not None
 
 
 def last_units(units: Sequence[Unit]) -> list[Unit]:
@@ -90,12 +91,13 @@ def last_units(units: Sequence[Unit]) -> list[Unit]:
 
 
 def first_figure(learning: Sequence[ImageRecord], others: Sequence[ImageRecord]) -> tuple[Panel, ...]:
-    """One unit of every start, zeros first, before training; one of an activation that does not learn; two of every
-    record after training.
+    """One unit of every start, zeros first, before training; one of an activation that does not learn; two of every set
+    and start after training.
     """
-    ordered, starts = sorted(learning, key=starts_last), dict[str, ImageRecord]()
-    for record in ordered:
+    starts, shown = dict[str, ImageRecord](), dict[tuple[str, str], ImageRecord]()
+    for record in sorted(learning, key=starts_last):
         starts.setdefault(record.spec.init, record)
+        shown.setdefault((record.spec.dataset, record.spec.init), record)
     shapes = [
         shape_of(last_units(record.results.captures.before)[0], record.spec, f"before, {init}: every unit")
         for init, record in starts.items()
@@ -103,7 +105,7 @@ def first_figure(learning: Sequence[ImageRecord], others: Sequence[ImageRecord])
     for record in others[:1]:
         title = f"{activation_title(record.spec.activation)}: every unit"
         shapes.append(shape_of(last_units(record.results.captures.after)[0], record.spec, title))
-    for record in ordered:
+    for record in shown.values():
         title = set_and_start(record.spec)
         units = last_units(record.results.captures.after)[:2]
         shapes += [shape_of(unit, record.spec, f"{title}: {unit.unit + 1}") for unit in units]
