@@ -241,7 +241,7 @@ class Caching(nn.Module):
 
 def test_what_a_run_of_surgery_left_in_attributes_is_gone_so_new_weights_are_used():
     model = Caching().eval()
-    done = chebact.replace_activations(model, X, copy=True).model
+    done = chebact.replace_activations(model, X).model
     assert (done.cache, done.seen, done.last) == ({}, set(), None)
     assert not hasattr(done, "newest")
     with torch.no_grad():
@@ -251,7 +251,7 @@ def test_what_a_run_of_surgery_left_in_attributes_is_gone_so_new_weights_are_use
 
 def test_a_lazy_layer_keeps_what_the_run_of_the_example_told_it():
     done = chebact.replace_activations(
-        nn.Sequential(nn.LazyLinear(3), nn.BatchNorm1d(3), nn.ReLU()), X, copy=True
+        nn.Sequential(nn.LazyLinear(3), nn.BatchNorm1d(3), nn.ReLU()), X
     ).model
     assert done[0].in_features == 4
     assert done(X).shape == (5, 3)

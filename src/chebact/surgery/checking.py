@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import chain
+from functools import partial
 from typing import Any
 
 import torch
 from torch import nn
 from torch.nn.parallel import DataParallel, DistributedDataParallel
-from torch.nn.parameter import is_lazy
 
 from chebact.checks import check_axis, check_interval, check_module, must_be
 from chebact.learned import LearnedActivation
-from chebact.surgery.graphs.tracing import functions_in_code
 from chebact.surgery.kinds import FUNCTIONS, KINDS, is_activation
-from chebact.surgery.places.finder import Site
+from chebact.surgery.sites import Site
+from chebact.surgery.reading import read_calls
 from chebact.surgery.report import Left
 
-__all__ = ["check_arguments", "check_channel_dim", "say_nothing_found"]
+__all__ = ["check_arguments", "check_channel_dim", "is_hidden", "say_nothing_found"]
 
 WRAPPERS = ("DistributedDataParallel", "FullyShardedDataParallel")
 
@@ -46,8 +45,6 @@ def check_arguments(model: Any, kinds: Any, example: Any, interval: Any, channel
         raise ValueError("interval='fit' must come with an example, got none; pass an input of the model as example")
     if channel_dim is not None and example is None:
         raise ValueError(must_be("channel_dim", "given with an example", channel_dim, "pass an input too"))
-    if example is not None and not switches["copy"]:
-        _check_has_weights(model)
 
 
 def check_channel_dim(channel_dim: int | None, sites: Sequence[Site]) -> None:
@@ -62,17 +59,17 @@ def check_channel_dim(channel_dim: int | None, sites: Sequence[Site]) -> None:
 
 
 def _is_its_axis(channel_dim: int, site: Site) -> bool:
-    rank = len(site.first.shape) if site.first else 0
+    rank = len(site.seen[0].shape)
     return -rank <= channel_dim < rank and channel_dim % rank == site.layout.channel_dim % rank
 
 
 def _check_is_plain(model: nn.Module) -> None:
-    """Compiled modules hide what they call, a script has no Python code to rewrite, and DDP knows its weights."""
+    """A model that is compiled or scripted as a whole has no call that could be changed, and DDP knows its weights."""
     for name, part in model.named_modules():
         kind, place = type(part).__name__, f" at {name}" if name else ""
-        if kind == "OptimizedModule" or isinstance(part, torch.jit.ScriptModule):
+        if not name and is_hidden(part):
             raise ValueError(
-                f"model must be plain Python, got {kind}{place}; replace the activations of the model "
+                f"model must be plain Python, got {kind}; replace the activations of the model "
                 "that was compiled or scripted (of torch.compile: model._orig_mod), then compile the new one"
             )
         if isinstance(part, DistributedDataParallel) or kind in WRAPPERS:
@@ -82,19 +79,13 @@ def _check_is_plain(model: nn.Module) -> None:
             )
 
 
+def is_hidden(part: nn.Module) -> bool:
+    """Whether a module hides what it calls: compiled by torch, or a script."""
+    return type(part).__name__ == "OptimizedModule" or isinstance(part, torch.jit.ScriptModule)
+
+
 def _holds_modules(value: Any) -> bool:
     return isinstance(value, (list, tuple)) and any(isinstance(each, nn.Module) for each in value)
-
-
-def _check_has_weights(model: nn.Module) -> None:
-    """The first call of a lazy layer in the copy would make its weights in the model too, which shares them."""
-    named = chain(model.named_parameters(), model.named_buffers())
-    lazy = next((name for name, tensor in named if is_lazy(tensor)), None)
-    if lazy is not None:
-        raise ValueError(
-            f"model must have been called once, got {lazy} of a lazy layer, which has no shape yet; call the model on "
-            "the example first, or pass copy=True"
-        )
 
 
 def say_nothing_found(model: nn.Module, left: Sequence[Left], kinds: tuple[type[nn.Module], ...]) -> str:
@@ -107,10 +98,8 @@ def say_nothing_found(model: nn.Module, left: Sequence[Left], kinds: tuple[type[
         return f"model must have activations inside, got {name} itself; use ChebyshevLagrange instead"
     inner = model.module if isinstance(model, DataParallel) else model
     others = {kind.name for kind in KINDS if any(isinstance(part, kind.module) for part in inner.modules())}
-    words = set[str]().union(
-        *(functions_in_code(part) for part in inner.modules() if "torch" not in type(part).__module__)
-    )
-    others |= {kind.name for function, kind in FUNCTIONS.items() if getattr(function, "__name__", "") in words}
+    calls = read_calls(inner, partial(is_activation, kinds=tuple(kind.module for kind in KINDS), functional=True))
+    others |= {FUNCTIONS[call.callee].name for call in calls if not isinstance(call.callee, nn.Module)}
     others -= {kind.__name__ for kind in kinds}
     learned = sum(isinstance(part, LearnedActivation) for part in model.modules())
     if others:

@@ -1,0 +1,223 @@
+"""The channel axis of a tensor, probed: a twin of every layer's output, with some channels changed, goes the same way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.utils.weak import WeakTensorKeyDictionary
+
+from chebact.surgery.layouts import Layout, layout_of_output, produced_by
+
+__all__ = ["PRODUCT", "Twin", "Twins"]
+
+PRODUCT = "it is given a product of tensors, of which no layer tells the channel axis; pass channel_dim"
+LAYERS = {"linear": -1, "conv1d": 1, "conv2d": 1, "conv3d": 1, "conv_transpose1d": 1, "conv_transpose2d": 1}
+"""Functions that make channels as a layer does, and their axis."""
+FACTORS = ("matmul", "bmm", "__matmul__", "scaled_dot_product_attention")
+PRODUCTS = ("matmul", "mm", "bmm", "__matmul__", "addmm", "baddbmm")
+
+
+class Twin(NamedTuple):
+    """A tensor with some channels changed, and the layer that made it: its name, the number and axis of its channels."""
+
+    tensor: Tensor
+    evidence: str
+    channels: int
+    axis: int
+    is_weight: bool = False
+
+
+class Twins:
+    """The twins of the tensors of one run.
+
+    >>> x, twins = torch.zeros(2, 5, 8), Twins()
+    >>> twins.start(x, -1, "Linear")
+    >>> y = twins.call(Tensor.transpose, (x, 1, 2), {})
+    >>> twins.find(y)
+    Layout(channels=8, channel_dim=1, evidence='after Linear')
+    """
+
+    def __init__(self) -> None:
+        self.twins: Any = WeakTensorKeyDictionary()
+        self.quiet = self.busy = 0  # inside of a layer whose output starts anew; in a run for a twin
+
+    def start(self, output: Tensor, axis: int, evidence: str) -> None:
+        """A layer gave that output, with the channels at that axis: the twin has others in some of them."""
+        channels = output.shape[axis]
+        shape = [1] * output.dim()
+        shape[axis] = channels
+        with self._alone():
+            if output.is_floating_point() and output.numel():
+                noise = torch.rand_like(output) + 0.5 + output.abs().mean()
+                twin = output + noise * _pattern(channels, output.device).view(shape)
+                self.twins[output] = Twin(twin, evidence, channels, axis - output.dim() if axis >= 0 else axis)
+
+    def note(self, layer: nn.Module, output: Any) -> None:
+        """A module gave an output; of several tensors the first counts, as after a recurrent layer."""
+        first = output[0] if isinstance(output, tuple) and output else output
+        if not isinstance(first, Tensor) or isinstance(layer, nn.Sequential):
+            return
+        layout, known = layout_of_output(layer, tuple(first.shape)), produced_by(layer)
+        if layout is not None and known is not None and layout[:2] == known[:2]:
+            self.start(first, layout.channel_dim, layout.evidence)
+        elif (twin := self.twins.get(first)) is not None and twin.evidence == "weights":
+            self.twins[first] = twin._replace(evidence=type(layer).__name__, is_weight=False)
+
+    def call(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The result of a function of torch, which is called on the twins too."""
+        if self.quiet or self.busy:
+            return function(*args, **kwargs)
+        name = str(getattr(function, "__name__", ""))
+        found = {id(each): twin for each in _tensors((args, kwargs)) if (twin := self._twin_of(each)) is not None}
+        writes = name.startswith(("__i", "__set")) or (name.endswith("_") and not name.endswith("__")) or "out" in kwargs
+        writes = writes or kwargs.get("inplace") is True or any(each is True for each in args)
+        first = next(_tensors((args, kwargs)), None) if writes else None
+        before, state = None, None
+        if found:
+            state = torch.get_rng_state()
+            with self._alone():
+                before = _replaced((args, kwargs), lambda each: each.clone() if each is first else each)
+                if first is not None and id(first) not in found:
+                    found[id(first)] = next(iter(found.values()))._replace(tensor=first.clone())
+        result = function(*args, **kwargs)
+        made = list(_tensors(result)) or ([] if first is None else [first])
+        if made and (axis := self._axis_made(name, args)) is not None:
+            self.start(made[0], axis, name)
+        elif found and made:
+            for each in made:
+                self.twins.pop(each, None)
+            with self._alone():
+                self._step(function, (args, kwargs), before, found, made, state, first)
+        return result
+
+    def _step(
+        self, function: Any, given: Any, before: Any, found: dict[int, Twin], made: list[Tensor], state: Any, first: Any
+    ) -> None:
+        """Make the twins of a result. Those of the weights count where those of the input tell nothing any more, as in
+        a norm; of two factors of a product the one that still tells something, as in attention.
+        """
+        ways = [{key: twin for key, twin in found.items() if twin.is_weight == weight} for weight in (False, True)]
+        if str(getattr(function, "__name__", "")) in FACTORS and len(ways[0]) > 1 and first is None:
+            ways[1:1] = [{key: twin} for key, twin in ways[0].items()]
+        best: list[tuple[Tensor, Twin]] = []
+        for way in filter(None, ways):
+            torch.set_rng_state(state)
+            args, kwargs = self._changed(given, before, way, first)
+            results = list(_tensors(function(*args, **kwargs)))
+            twin = next(iter(way.values()))
+            pairs = [(each, twin._replace(tensor=new)) for each, new in zip(made, results, strict=False)]
+            best = best or pairs
+            if first is None and len(ways) > 1 and all(bool((a != b.tensor).all()) for a, b in pairs):
+                continue
+            best = pairs
+            break
+        for each, twin in best:
+            self.twins[each] = twin
+
+    @staticmethod
+    def _changed(given: Any, before: Any, way: dict[int, Twin], first: Any) -> Any:
+        """Arguments with twins in some places; what the function wrote into is a copy from before."""
+        flat = iter(_tensors(before))
+
+        def change(tensor: Tensor) -> Tensor:
+            old = next(flat)
+            return way[id(tensor)].tensor if id(tensor) in way else old
+
+        return _replaced(given, change)
+
+    def _twin_of(self, tensor: Tensor) -> Twin | None:
+        """The twin of a tensor; that of weights along one axis is made where they are used."""
+        twin: Twin | None = self.twins.get(tensor)
+        if twin is None and isinstance(tensor, nn.Parameter) and tensor.dim() == 1 and len(tensor) > 1:
+            self.start(tensor, -1, "weights")
+            if (made := self.twins.get(tensor)) is not None:
+                self.twins[tensor] = twin = made._replace(is_weight=True)
+        return twin
+
+    @staticmethod
+    def _axis_made(name: str, args: tuple[Any, ...]) -> int | None:
+        """The channel axis of what a function makes with weights; None for all other functions."""
+        if name in LAYERS:
+            return LAYERS[name]
+        pair = [each for each in args if isinstance(each, Tensor)][-2:] if name in PRODUCTS else []
+        if len(pair) < 2 or pair[1].dim() < 2 or pair[0].dim() < 2:
+            return None
+        return -1 if isinstance(pair[1], nn.Parameter) else -2 if isinstance(pair[0], nn.Parameter) else None
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """What is computed for a twin leaves no trace; where it fails, nothing is known."""
+        self.busy += 1
+        states = torch.get_rng_state()
+        try:
+            with torch.no_grad():
+                yield
+        except Exception:
+            return
+        finally:
+            self.busy -= 1
+            torch.set_rng_state(states)
+
+    def find(self, x: Tensor) -> Layout | str | None:
+        """The layout of what an activation is given: along one axis some change and others do not, whatever the rest.
+
+        Of more than two axes the first is the batch: a reshape of a batch of 1 joins the channels with it.
+        """
+        twin = self.twins.get(x)
+        if twin is None or twin.tensor.shape != x.shape or x.dim() < 2:
+            return None
+        axes = _axes(x, twin.tensor)
+        if not twin.is_weight and len(axes) != 1 and x.dim() >= -twin.axis and x.shape[twin.axis] == twin.channels:
+            loose = _axes(x, twin.tensor, strict=False) if twin.channels > 1 else _lonely(x)
+            axes = loose if loose == [twin.axis + x.dim()] else axes
+        if len(axes) == 1 and (axes[0] or x.dim() == 2):
+            (axis,) = axes
+            return Layout(x.shape[axis], -1 if axis == x.dim() - 1 > 1 else axis, f"after {twin.evidence}")
+        return PRODUCT if not axes and twin.channels > 1 and bool((x != twin.tensor).all()) else ""
+
+
+def _pattern(size: int, device: torch.device) -> Tensor:
+    """Which channels are changed: the sequence of Thue and Morse, so that no axis of a split has one half alone."""
+    bits = [float(k.bit_count() % 2) for k in range(size)] if size > 1 else [1.0]
+    return torch.tensor(bits, device=device)
+
+
+def _axes(x: Tensor, twin: Tensor, strict: bool = True) -> list[int]:
+    """The axes along which some differ and others do not; strictly, each slice as a whole."""
+    changed = (x != twin) & ~(x.isnan() & twin.isnan())
+    found = []
+    for axis in range(x.dim()):
+        rows = changed.movedim(axis, 0).flatten(1)
+        some, every = rows.any(1), rows.all(1)
+        if bool(some.any()) and not bool(some.all()) and (not strict or torch.equal(some, every)):
+            found.append(axis)
+    return found
+
+
+def _lonely(x: Tensor) -> list[int]:
+    return [axis for axis in range(1, x.dim()) if x.shape[axis] == 1]
+
+
+def _tensors(value: Any) -> Iterator[Tensor]:
+    if isinstance(value, Tensor):
+        yield value
+    elif isinstance(value, (tuple, list)):
+        for each in value:
+            yield from _tensors(each)
+    elif isinstance(value, dict):
+        yield from _tensors(tuple(value.values()))
+
+
+def _replaced(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
+    """A copy of arguments with other tensors."""
+    if isinstance(value, Tensor):
+        return change(value)
+    if type(value) in (tuple, list):
+        return type(value)(_replaced(each, change) for each in value)
+    if type(value) is dict:
+        return {key: _replaced(each, change) for key, each in value.items()}
+    return value

@@ -1,0 +1,72 @@
+"""The activations of a model: those that a run called or its code names, and what is left and why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from torch import nn
+
+from chebact.surgery.methods import kinds_asked, unreached
+from chebact.surgery.kinds import kind_of
+from chebact.surgery.observing import Observation
+from chebact.surgery.reading import beside, read_calls
+from chebact.surgery.report import Left
+from chebact.surgery.sites import Site, find_sites, reads_again
+
+__all__ = ["Found", "find_activations"]
+
+SHARED = "it writes into its input, which others may read; pass example"
+
+
+@dataclass
+class Found:
+    """The sites, in the order of their calls, and what is left."""
+
+    sites: list[Site]
+    left: list[Left]
+
+
+def find_activations(
+    model: nn.Module, kinds: tuple[type[nn.Module], ...], wanted: Callable[[Any], bool], seen: Observation | None
+) -> Found:
+    """The activations of a model, by a run of it or by its code."""
+    parts = dict(model.named_modules(remove_duplicate=False))
+
+    def known(name: str) -> Any:
+        above, _, last = name.rpartition(".")
+        return beside(parts[above], last)
+
+    calls = read_calls(model, wanted) if seen is None else seen.calls
+    sites, left = find_sites(model, calls, kinds, known)
+    names = {site.name for site in sites} | {each.name for each in left}
+    held = {id(site.callee): site for site in reversed(sites) if isinstance(site.callee, nn.Module)}
+    for name, part in parts.items():
+        if wanted(part) and name and name not in names:
+            if id(part) in held:
+                held[id(part)].twins.append(name)
+            else:
+                reason = "the example does not reach it" if seen is not None else "its forward does not call it; pass example"
+                left.append(Left(name, kind_of(part, kinds) or "", reason))
+    if seen is not None:
+        left += unreached(model, wanted, {(place.code.co_filename, place.end) for call in calls for place in call.places})
+    asked = kinds_asked(model)
+    kept = list[Site]()
+    for site in sites:
+        question = next((text for kind, text in asked.items() if isinstance(site.callee, kind)), None)
+        if question is not None:
+            left.append(Left(site.name, site.kind, f"the model asks {question}, which no learned activation is"))
+        elif seen is None and site.in_place and (reason := _shared(site)):
+            left.append(Left(site.name, site.kind, reason))
+        else:
+            kept.append(site)
+    return Found(kept, left)
+
+
+def _shared(site: Site) -> str:
+    """Without a run: calls in place write, unless nobody can read that; in torch's Sequential only the first may matter."""
+    if site.seen[0].places:
+        site.writes = reads_again(site.seen[0])
+        return ""
+    return "" if site.layout.evidence.startswith("after") else SHARED
