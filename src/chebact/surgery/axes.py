@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import cache
+from random import Random
 from typing import Any, NamedTuple
 
 import torch
@@ -17,7 +19,8 @@ __all__ = ["PRODUCT", "Twin", "Twins"]
 PRODUCT = "it is given a product of tensors, of which no layer tells the channel axis; pass channel_dim"
 LAYERS = {"linear": -1, "conv1d": 1, "conv2d": 1, "conv3d": 1, "conv_transpose1d": 1, "conv_transpose2d": 1}
 """Functions that make channels as a layer does, and their axis."""
-FACTORS = ("matmul", "bmm", "__matmul__", "scaled_dot_product_attention")
+FACTORS = ("matmul", "bmm", "__matmul__")
+ALL = 0.95  # of the numbers that are others: then no channel tells itself from the rest
 PRODUCTS = ("matmul", "mm", "bmm", "__matmul__", "addmm", "baddbmm")
 
 
@@ -50,10 +53,11 @@ class Twins:
         channels = output.shape[axis]
         shape = [1] * output.dim()
         shape[axis] = channels
-        with self._alone():
-            if output.is_floating_point() and output.numel():
-                noise = torch.rand_like(output) + 0.5 + output.abs().mean()
-                twin = output + noise * _pattern(channels, output.device).view(shape)
+        with self._trying():
+            if output.is_floating_point() and output.numel() and not output.is_meta:
+                size = output.abs()
+                noise = (torch.rand_like(output) + 0.5) * (size + size.mean() + 1e-2) / 8
+                twin = output + noise * _bits(channels).to(output).view(shape)
                 self.twins[output] = Twin(twin, evidence, channels, axis - output.dim() if axis >= 0 else axis)
 
     def note(self, layer: nn.Module, output: Any) -> None:
@@ -79,7 +83,7 @@ class Twins:
         before, state = None, None
         if found:
             state = torch.get_rng_state()
-            with self._alone():
+            with self._trying():
                 before = _replaced((args, kwargs), lambda each: each.clone() if each is first else each)
                 if first is not None and id(first) not in found:
                     found[id(first)] = next(iter(found.values()))._replace(tensor=first.clone())
@@ -90,33 +94,34 @@ class Twins:
         elif found and made:
             for each in made:
                 self.twins.pop(each, None)
-            with self._alone():
+            with self._trying():
                 self._step(function, (args, kwargs), before, found, made, state, first)
         return result
 
     def _step(
         self, function: Any, given: Any, before: Any, found: dict[int, Twin], made: list[Tensor], state: Any, first: Any
     ) -> None:
-        """Make the twins of a result. Those of the weights count where those of the input tell nothing any more, as in
-        a norm; of two factors of a product the one that still tells something, as in attention.
+        """Make the twins of a result: by the inputs, and where these tell nothing any more, as in a norm, by weights. Of
+        two factors that counts of which some is as it was, and of attention what it takes the mean of.
         """
-        ways = [{key: twin for key, twin in found.items() if twin.is_weight == weight} for weight in (False, True)]
-        if str(getattr(function, "__name__", "")) in FACTORS and len(ways[0]) > 1 and first is None:
-            ways[1:1] = [{key: twin} for key, twin in ways[0].items()]
-        best: list[tuple[Tensor, Twin]] = []
-        for way in filter(None, ways):
+        inputs = {key: twin for key, twin in found.items() if not twin.is_weight}
+        name = str(getattr(function, "__name__", ""))
+        if name in FACTORS and len(inputs) > 1:
+            tensors = {id(each): each for each in _tensors(given)}
+            telling = {key: twin for key, twin in inputs.items() if _share(tensors[key], twin.tensor) < ALL}
+            inputs = telling if len(telling) == 1 else inputs
+        elif name == "scaled_dot_product_attention":
+            inputs = {id(each): inputs[id(each)] for each in given[0][2:3] if id(each) in inputs}
+        weights = {key: twin for key, twin in found.items() if twin.is_weight}
+        for way in filter(None, (inputs, weights)):
             torch.set_rng_state(state)
             args, kwargs = self._changed(given, before, way, first)
-            results = list(_tensors(function(*args, **kwargs)))
+            results = list(_tensors(function(*args, **kwargs))) or list(_tensors((args, kwargs)))[:1]
             twin = next(iter(way.values()))
-            pairs = [(each, twin._replace(tensor=new)) for each, new in zip(made, results, strict=False)]
-            best = best or pairs
-            if first is None and len(ways) > 1 and all(bool((a != b.tensor).all()) for a, b in pairs):
-                continue
-            best = pairs
-            break
-        for each, twin in best:
-            self.twins[each] = twin
+            for each, new in zip(made, results, strict=False):
+                self.twins[each] = twin._replace(tensor=new)
+            if not weights or any(_share(each, self.twins[each].tensor) < ALL for each in made):
+                break
 
     @staticmethod
     def _changed(given: Any, before: Any, way: dict[int, Twin], first: Any) -> Any:
@@ -149,18 +154,22 @@ class Twins:
         return -1 if isinstance(pair[1], nn.Parameter) else -2 if isinstance(pair[0], nn.Parameter) else None
 
     @contextmanager
-    def _alone(self) -> Iterator[None]:
-        """What is computed for a twin leaves no trace; where it fails, nothing is known."""
+    def alone(self) -> Iterator[None]:
+        """What is computed in the block is not of the run: it leaves no trace."""
         self.busy += 1
         states = torch.get_rng_state()
         try:
             with torch.no_grad():
                 yield
-        except Exception:
-            return
         finally:
             self.busy -= 1
             torch.set_rng_state(states)
+
+    @contextmanager
+    def _trying(self) -> Iterator[None]:
+        """The same for what a twin may not be able to do; then nothing is known of it."""
+        with suppress(Exception), self.alone():
+            yield
 
     def find(self, x: Tensor) -> Layout | str | None:
         """The layout of what an activation is given: along one axis some change and others do not, whatever the rest.
@@ -168,7 +177,7 @@ class Twins:
         Of more than two axes the first is the batch: a reshape of a batch of 1 joins the channels with it.
         """
         twin = self.twins.get(x)
-        if twin is None or twin.tensor.shape != x.shape or x.dim() < 2:
+        if twin is None or x.dim() < 2 or twin.tensor.shape != x.shape:
             return None
         axes = _axes(x, twin.tensor)
         if not twin.is_weight and len(axes) != 1 and x.dim() >= -twin.axis and x.shape[twin.axis] == twin.channels:
@@ -180,10 +189,14 @@ class Twins:
         return PRODUCT if not axes and twin.channels > 1 and bool((x != twin.tensor).all()) else ""
 
 
-def _pattern(size: int, device: torch.device) -> Tensor:
-    """Which channels are changed: the sequence of Thue and Morse, so that no axis of a split has one half alone."""
-    bits = [float(k.bit_count() % 2) for k in range(size)] if size > 1 else [1.0]
-    return torch.tensor(bits, device=device)
+@cache
+def _bits(size: int) -> Tensor:
+    """Which channels are changed: no part of them is like another, so that no axis of a split looks like theirs. Few
+    follow the sequence of Thue and Morse, which has no two equal halves; one alone is changed.
+    """
+    draw = Random(size)
+    bits = [k.bit_count() % 2 if size < 16 else draw.randrange(2) for k in range(size)] if size > 1 else [1]
+    return torch.tensor(bits, dtype=torch.float32, device="cpu")
 
 
 def _axes(x: Tensor, twin: Tensor, strict: bool = True) -> list[int]:
@@ -196,6 +209,10 @@ def _axes(x: Tensor, twin: Tensor, strict: bool = True) -> list[int]:
         if bool(some.any()) and not bool(some.all()) and (not strict or torch.equal(some, every)):
             found.append(axis)
     return found
+
+
+def _share(x: Tensor, twin: Tensor) -> float:
+    return float((x != twin).float().mean())
 
 
 def _lonely(x: Tensor) -> list[int]:

@@ -35,6 +35,8 @@ def unreached(model: nn.Module, wanted: Callable[[Any], bool], seen: Collection[
     files and the ends.
     """
     for path, part, function in _methods(model):
+        if wanted(part):
+            continue
         code = function.__code__
         names = set(code.co_names).union(*(each.co_names for each in nested_codes(code)))
         definition = definition_of(code) if names & WORDS else None

@@ -130,13 +130,16 @@ class _Watcher:
         if self.is_activation(module) and self.stack and self.stack[-1][2] is None:
             x = args[0] if args else next(iter(kwargs.values()), None)
             if isinstance(x, Tensor):
-                call = self._write(module, x, (), {})
+                with self.twins.alone():
+                    call = self._write(module, x, (), {})
         self.visits += 1
         self.stack.append((module, self.visits, call))
         self.twins.quiet += call is not None or _is_layer(module)
 
     def leave(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
         if self.twins.busy:
+            return
+        if not self.stack or self.stack[-1][0] is not module:  # its entry failed
             return
         _, _, call = self.stack.pop()
         self.twins.quiet -= call is not None or _is_layer(module)
@@ -157,7 +160,9 @@ class _Watcher:
         x = args[0] if args else kwargs.get("input")
         if not self.is_activation(function) or not self.stack or self.stack[-1][2] is not None or not isinstance(x, Tensor):
             return self.twins.call(function, args, kwargs)
-        call = self._write(function, x, args[1:], {name: each for name, each in kwargs.items() if name != "input"})
+        named = {name: each for name, each in kwargs.items() if name != "input"}
+        with self.twins.alone():
+            call = self._write(function, x, args[1:], named)
         result = function(*args, **kwargs)
         self._follow(call, result)
         return result
@@ -256,7 +261,7 @@ def _trace_back(frame: FrameType, names: dict[int, str]) -> tuple[str | None, tu
         end = _end(frames[k])
         k = max([k, *(j for j in range(k + 1, len(frames)) if _is_in(frames[k].f_code, frames[j].f_code))])
         own = _first_argument(frames[k])
-        if isinstance(own, nn.Module) and id(own) in names:
+        if isinstance(own, nn.Module) and id(own) in names and find_home(type(own), frames[k].f_code) is not None:
             if owner is not None and own is not owner:
                 break
             owner = own

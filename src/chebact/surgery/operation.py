@@ -114,8 +114,11 @@ def replace_activations(
             raise ValueError(say_nothing_found(model, found.left, kinds))
         check_channel_dim(channel_dim, found.sites)
         sites = choose(found.sites, where, found.left)
-        built = _build_all(model, sites, with_, check_degree(degree), init, interval)
-        rows = tuple(describe(site, activation) for site, activation in zip(sites, built, strict=True))
+        likes = [_like(site, model) for site in sites]
+        with torch.device("cpu"):  # where points and heights are computed, whatever device a caller chose
+            made = [build(site, with_, check_degree(degree), init, find_interval(site, interval)) for site in sites]
+            built = [each.to(*like) for each, like in zip(made, likes, strict=True)]
+            rows = tuple(describe(site, activation) for site, activation in zip(sites, built, strict=True))
         notes = () if seen is None else _not_compared(seen.output)
         report = Report(rows, tuple(found.left), notes=notes)
         if dry_run:
@@ -143,14 +146,6 @@ def replace_activations(
         if lost:
             changed.append(f"{lost} tensors that a call of the model left in it were copied without their history")
         return Replacement(new, replace(report, notes=(*more, *notes, *changed)))
-
-
-def _build_all(
-    model: nn.Module, sites: Sequence[Site], with_: Any, degree: int, init: Any, interval: Any
-) -> list[nn.Module]:
-    with torch.device("cpu"):  # where points and heights are computed, whatever device a caller chose
-        built = [build(site, with_, degree, init, find_interval(site, interval)) for site in sites]
-    return [each.to(*_like(site, model)) for each, site in zip(built, sites, strict=True)]
 
 
 def _like(site: Site, model: nn.Module) -> tuple[Any, ...]:

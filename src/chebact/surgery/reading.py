@@ -93,7 +93,7 @@ class _Reader:
 
     def __init__(self, path: str, part: nn.Module, is_activation: Callable[[Any], bool], calls: list[Call]) -> None:
         self.path, self.part, self.is_activation, self.calls = path, part, is_activation, calls
-        self.reached = set[Any]()
+        self.reached, self.attributes = dict[Any, int](), dict[str, Value]()
         self.names = {id(each): name for name, each in reversed(list(part.named_modules(remove_duplicate=False)))}
         self.visit = self.unknown = 0
 
@@ -113,8 +113,10 @@ class _Reader:
         code, definition = function.__code__, definition_of(function.__code__)
         if definition is None or len(places) > DEEPEST or any(place.code is code for place in places):
             return Value()
-        self.reached.add(code)
-        home = find_home(type(self.part), code) or (Home(function, "", ()) if places else None)
+        home = find_home(type(self.part), code)
+        if home is not None and self.reached.setdefault(code, self.visit) != self.visit:
+            return Value()  # its calls are changed for all who call it
+        home = home or (Home(function, "", ()) if places else None)
         parameters = [each.arg for each in (*definition.args.posonlyargs, *definition.args.args)]
         cells = zip(code.co_freevars, function.__closure__ or (), strict=True)
         more = {**function.__globals__, **{name: _contents(cell) for name, cell in cells}}
@@ -179,6 +181,8 @@ class _Frame:
     def _bind(self, target: Any, value: Value) -> None:
         if isinstance(target, ast.Name):
             self.locals[target.id] = value
+        elif isinstance(target, ast.Attribute):
+            self.reader.attributes[ast.unparse(target)] = value
         elif isinstance(target, (ast.Tuple, ast.List)):
             parts = value.thing if isinstance(value.thing, (tuple, list)) else ()
             for k, each in enumerate(target.elts):
@@ -210,7 +214,7 @@ class _Frame:
             return Value(node.value)
         if isinstance(node, ast.Attribute):
             base = self.value(node.value)
-            return Value(_attribute(base.thing, node.attr))
+            return self.reader.attributes.get(ast.unparse(node)) or Value(_attribute(base.thing, node.attr))
         if isinstance(node, ast.Subscript):
             base, key = self.value(node.value), self.value(node.slice)
             return self._item(base, key)

@@ -26,12 +26,15 @@ __all__ = ["Site", "find_sites", "plans_of", "reads_again"]
 
 
 class Spot(NamedTuple):
-    """A call expression of a module's code that is to become another: the way to it, and its number in the pass."""
+    """A call expression of a module's code that is to become another: the way to it, and its number in the pass among
+    those that come this way; `alone` says that it is called once, by any way.
+    """
 
     owner: str
     places: tuple[Place, ...]
     number: int
     often: int
+    alone: bool
 
 
 @dataclass
@@ -160,11 +163,12 @@ class _Finder:
         """One site per number of the call in the pass; the first keeps the name with `keeps`."""
         spots = self._spots(calls)
         assert not isinstance(spots, str)
-        for number, some in enumerate(spots):
-            places = calls[0].places
-            spot = Spot(calls[0].owner or "", places, number, len(spots))
-            if keeps and number == 0:
-                self._add(name, some, spot if len(spots) > 1 else None)
+        ways = [some[0].places for some in spots]
+        for k, some in enumerate(spots):
+            often, alone = ways.count(ways[k]), len(ways) == 1
+            spot = Spot(calls[0].owner or "", ways[k], ways[:k].count(ways[k]), often, alone)
+            if keeps and k == 0:
+                self._add(name, some, None if alone else spot)
             else:
                 self._add(self._free_name(calls[0], name), some, spot)
 
@@ -182,12 +186,14 @@ class _Finder:
         visits = dict[int, list[Call]]()
         for call in calls:
             visits.setdefault(call.visit, []).append(call)
-        counts = {len(some) for some in visits.values()}
-        if counts == {1}:
+        ways = {tuple(call.places for call in some) for some in visits.values()}
+        last = first.places[-1].home
+        if all(len(way) == 1 for way in ways) and (len(ways) == 1 or (last is not None and last.name)):
             return [calls]
-        if len(counts) > 1 or not all(call.places == first.places for call in calls):
+        if len(ways) > 1 or len({len(way) for way in min(ways)}) > 1:
             return "the number of its calls in a pass is not fixed"
-        if not _is_fixed(first, self.parts[first.owner]):
+        (way,) = ways
+        if any(way.count(places) > 1 and not _is_fixed(places) for places in way):
             return "it is called several times per pass, in a loop whose length is not that of the model"
         return [list(some) for some in zip(*visits.values(), strict=True)]
 
@@ -326,9 +332,9 @@ def _computes_argument(call: Call, definition: Any, node: ast.Call) -> bool:
     return bool(names & (local - {own})) or any(isinstance(each, Tensor) for each in given)
 
 
-def _is_fixed(call: Call, owner: nn.Module) -> bool:
+def _is_fixed(places: tuple[Place, ...]) -> bool:
     """Whether all loops around a call go over what the model holds: its modules, or a number of its own."""
-    for place in call.places:
+    for place in places:
         definition = definition_of(place.code)
         node = None if definition is None else call_at(definition, place.end)
         if definition is None or node is None:
@@ -381,7 +387,7 @@ def plans_of(model: nn.Module, sites: Sequence[Site]) -> tuple[dict[str, Plan], 
 def _plan(owner: str, kind: type, groups: dict[tuple[Place, ...], dict[int, Site]]) -> tuple[Plan, list[str]]:
     """The changes of one class, and the names of methods whose numbered calls only the method that calls them knows."""
     calls = dict[tuple[Home, str], dict[int, tuple[str, Target]]]()
-    helpers, kept = dict[tuple[Place, ...], str](), list[str]()
+    helpers, kept = dict[Any, str](), list[str]()
 
     def change(home: Home, helper: str, place: Place, target: Target) -> None:
         definition = definition_of(place.code)
@@ -391,13 +397,14 @@ def _plan(owner: str, kind: type, groups: dict[tuple[Place, ...], dict[int, Site
         calls.setdefault((home, helper), {})[index] = (ast.unparse(node.func), target)
 
     for places, some in groups.items():
-        counted = max(site.spot.often if site.spot else 1 for site in some.values()) > 1
-        start = 0 if counted else max(k for k, each in enumerate(places) if each.home is not None and each.home.name)
+        spot = next(iter(some.values())).spot
+        counted = spot is not None and spot.often > 1
+        start = 0 if spot is not None and not spot.alone else max(k for k, each in enumerate(places) if each.home is not None and each.home.name)
         name = ""
         for k in range(start, len(places) - 1):
             home, inner = places[k].home, places[k + 1].home
             assert home is not None and inner is not None
-            word = helpers.setdefault(places[: k + 2], f"_learned_helper_{len(helpers) + 1}")
+            word = helpers.setdefault((places[: k + 1], places[k + 1].code), f"_learned_helper_{len(helpers) + 1}")
             if inner.name and inner.name not in kept:
                 kept.append(inner.name)
             change(home, name, places[k], Target(helper=word))
