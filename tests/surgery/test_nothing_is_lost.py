@@ -140,7 +140,9 @@ def test_a_forward_with_an_effect_of_its_own_goes_on_as_it_was(name, with_exampl
     model = nn.Sequential(own(DOING[name]), nn.Linear(4, 4), nn.ReLU()).eval()
     before, state, python = dict(vars(model[0])), torch.get_rng_state(), random.getstate()
     done = chebact.replace_activations(model, X if with_example else None, with_=lambda channels: nn.ReLU())
-    found = {row.name for row in (*done.report.replaced, *(done.report.left if name in UNTOLD and not with_example else ()))}
+    found = {
+        row.name for row in (*done.report.replaced, *(done.report.left if name in UNTOLD and not with_example else ()))
+    }
     assert {"0.relu", "2"} <= found
     assert torch.equal(torch.get_rng_state(), state)
     assert random.getstate() == python
@@ -278,8 +280,6 @@ def test_what_a_run_of_surgery_left_in_attributes_is_gone_so_new_weights_are_use
 
 
 def test_a_lazy_layer_keeps_what_the_run_of_the_example_told_it():
-    done = chebact.replace_activations(
-        nn.Sequential(nn.LazyLinear(3), nn.BatchNorm1d(3), nn.ReLU()), X
-    ).model
+    done = chebact.replace_activations(nn.Sequential(nn.LazyLinear(3), nn.BatchNorm1d(3), nn.ReLU()), X).model
     assert done[0].in_features == 4
     assert done(X).shape == (5, 3)

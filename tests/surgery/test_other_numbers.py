@@ -74,7 +74,8 @@ def test_numbers_that_forward_depends_on_may_change(name):
 
 def deepcopy_of(state):
     return {
-        key: value.clone_state() if isinstance(value, torch.Generator) else deepcopy(value) for key, value in state.items()
+        key: value.clone_state() if isinstance(value, torch.Generator) else deepcopy(value)
+        for key, value in state.items()
     }
 
 

@@ -271,8 +271,16 @@ def effects(model):
     for training in (True, True, False):
         model.train(training)
         y = model(X.clone())
-        kept = [getattr(model, "box", Box()).loss, *getattr(model, "box", Box()).losses, *LOG, *getattr(model, "items", [])]
-        kept += [getattr(getattr(model, "a", None), "last", None), getattr(getattr(model, "drop", None), "features", None)]
+        kept = [
+            getattr(model, "box", Box()).loss,
+            *getattr(model, "box", Box()).losses,
+            *LOG,
+            *getattr(model, "items", []),
+        ]
+        kept += [
+            getattr(getattr(model, "a", None), "last", None),
+            getattr(getattr(model, "drop", None), "features", None),
+        ]
         loss = y.square().mean() + sum(each.mean() for each in kept if each is not None and each.grad_fn is not None)
         optimizer.zero_grad()
         loss.backward()

@@ -1,4 +1,4 @@
-"""The channel axis of a tensor, probed: a twin of every layer's output, with some channels changed, goes the same way."""
+"""The channel axis of a tensor, probed: a twin of a layer's output, with some channels changed, goes the same way."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from torch.utils.weak import WeakTensorKeyDictionary
 
 from chebact.surgery.layouts import Layout, layout_of_output, produced_by
+from chebact.torch_modes import without_functions
 
 __all__ = ["PRODUCT", "Twin", "Twins"]
 
@@ -25,7 +26,7 @@ PRODUCTS = ("matmul", "mm", "bmm", "__matmul__", "addmm", "baddbmm")
 
 
 class Twin(NamedTuple):
-    """A tensor with some channels changed, and the layer that made it: its name, the number and axis of its channels."""
+    """A tensor with some channels changed, and the layer that made it: name, number and axis of its channels."""
 
     tensor: Tensor
     evidence: str
@@ -75,11 +76,18 @@ class Twins:
         """The result of a function of torch, which is called on the twins too."""
         if self.quiet or self.busy:
             return function(*args, **kwargs)
-        name = str(getattr(function, "__name__", ""))
-        found = {id(each): twin for each in _tensors((args, kwargs)) if (twin := self._twin_of(each)) is not None}
-        writes = name.startswith(("__i", "__set")) or (name.endswith("_") and not name.endswith("__")) or "out" in kwargs
-        writes = writes or kwargs.get("inplace") is True or any(each is True for each in args)
-        first = next(_tensors((args, kwargs)), None) if writes else None
+        name, given = str(getattr(function, "__name__", "")), _tensors((args, kwargs))
+        found = {}
+        for each in given:
+            if (twin := self._twin_of(each)) is not None:
+                found[id(each)] = twin
+        if not found and name not in LAYERS and name not in PRODUCTS:
+            return function(*args, **kwargs)
+        writes = (
+            name.startswith(("__i", "__set")) or (name.endswith("_") and not name.endswith("__")) or "out" in kwargs
+        )
+        writes = writes or kwargs.get("inplace") is True or True in [each for each in args if isinstance(each, bool)]
+        first = given[0] if writes else None
         before, state = None, None
         if found:
             state = torch.get_rng_state()
@@ -88,7 +96,7 @@ class Twins:
                 if first is not None and id(first) not in found:
                     found[id(first)] = next(iter(found.values()))._replace(tensor=first.clone())
         result = function(*args, **kwargs)
-        made = list(_tensors(result)) or ([] if first is None else [first])
+        made = _tensors(result) or ([] if first is None else [first])
         if made and (axis := self._axis_made(name, args)) is not None:
             self.start(made[0], axis, name)
         elif found and made:
@@ -101,8 +109,8 @@ class Twins:
     def _step(
         self, function: Any, given: Any, before: Any, found: dict[int, Twin], made: list[Tensor], state: Any, first: Any
     ) -> None:
-        """Make the twins of a result: by the inputs, and where these tell nothing any more, as in a norm, by weights. Of
-        two factors that counts of which some is as it was, and of attention what it takes the mean of.
+        """Make the twins of a result: by the inputs, and where these tell nothing any more, as in a norm, by weights.
+        Of two factors that counts of which some is as it was, and of attention what it takes the mean of.
         """
         inputs = {key: twin for key, twin in found.items() if not twin.is_weight}
         name = str(getattr(function, "__name__", ""))
@@ -116,7 +124,7 @@ class Twins:
         for way in filter(None, (inputs, weights)):
             torch.set_rng_state(state)
             args, kwargs = self._changed(given, before, way, first)
-            results = list(_tensors(function(*args, **kwargs))) or list(_tensors((args, kwargs)))[:1]
+            results = _tensors(function(*args, **kwargs)) or _tensors((args, kwargs))[:1]
             twin = next(iter(way.values()))
             for each, new in zip(made, results, strict=False):
                 self.twins[each] = twin._replace(tensor=new)
@@ -159,7 +167,7 @@ class Twins:
         self.busy += 1
         states = torch.get_rng_state()
         try:
-            with torch.no_grad():
+            with without_functions(), torch.no_grad():
                 yield
         finally:
             self.busy -= 1
@@ -219,14 +227,14 @@ def _lonely(x: Tensor) -> list[int]:
     return [axis for axis in range(1, x.dim()) if x.shape[axis] == 1]
 
 
-def _tensors(value: Any) -> Iterator[Tensor]:
-    if isinstance(value, Tensor):
-        yield value
-    elif isinstance(value, (tuple, list)):
-        for each in value:
-            yield from _tensors(each)
-    elif isinstance(value, dict):
-        yield from _tensors(tuple(value.values()))
+def _tensors(value: Any) -> list[Tensor]:
+    found: list[Tensor] = []
+    for each in value.values() if isinstance(value, dict) else value if isinstance(value, (tuple, list)) else (value,):
+        if isinstance(each, Tensor):
+            found.append(each)
+        elif isinstance(each, (tuple, list, dict)) and each:
+            found += _tensors(each)
+    return found
 
 
 def _replaced(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
@@ -234,7 +242,7 @@ def _replaced(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
     if isinstance(value, Tensor):
         return change(value)
     if type(value) in (tuple, list):
-        return type(value)(_replaced(each, change) for each in value)
+        return type(value)([_replaced(each, change) for each in value])
     if type(value) is dict:
         return {key: _replaced(each, change) for key, each in value.items()}
     return value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import torch
@@ -39,8 +40,9 @@ def build(site: Site, with_: str | Factory, degree: int, init: Any, interval: In
     start = _start(site, degree, interval) if isinstance(init, str) and init == "same" else init
     options = {"degree": degree, "channel_dim": site.layout.channel_dim, "init": start, "interval": interval}
     if isinstance(with_, str):
-        learned = [name for name, row in ACTIVATIONS.items() if takes(row.build, "init")]
-        module = make_activation(check_choice("with_", with_, learned), site.layout.channels, **options)
+        module = make_activation(
+            check_choice("with_", with_, _learned(len(ACTIVATIONS))), site.layout.channels, **options
+        )
     elif isinstance(with_, nn.Module):
         kind = type(with_).__name__
         raise TypeError(f"with_ must be a class or a function that makes a module, got a {kind}; pass {kind} itself")
@@ -51,6 +53,12 @@ def build(site: Site, with_: str | Factory, degree: int, init: Any, interval: In
     if not isinstance(module, nn.Module):
         raise TypeError(f"with_ must return a torch.nn.Module, got {type(module).__name__}")
     return module
+
+
+@cache
+def _learned(count: int) -> list[str]:
+    """The names of the activations that learn heights, of so many in the table."""
+    return [name for name, row in ACTIVATIONS.items() if takes(row.build, "init")]
 
 
 def _call_maker(maker: Factory, channels: int, options: dict[str, Any]) -> nn.Module:

@@ -13,9 +13,9 @@ from torch.nn.parallel import DataParallel, DistributedDataParallel
 from chebact.checks import check_axis, check_interval, check_module, must_be
 from chebact.learned import LearnedActivation
 from chebact.surgery.kinds import FUNCTIONS, KINDS, is_activation
-from chebact.surgery.sites import Site
 from chebact.surgery.reading import read_calls
 from chebact.surgery.report import Left
+from chebact.surgery.sites import Site
 
 __all__ = ["check_arguments", "check_channel_dim", "is_hidden", "say_nothing_found"]
 

@@ -18,7 +18,9 @@ Where = str | Sequence[str] | slice | Callable[[Any], bool] | None
 class Named(Protocol):
     """Something with a name."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """Its name."""
 
 
 T = TypeVar("T", bound=Named)

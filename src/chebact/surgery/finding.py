@@ -8,8 +8,8 @@ from typing import Any
 
 from torch import nn
 
-from chebact.surgery.methods import kinds_asked, unreached
 from chebact.surgery.kinds import kind_of
+from chebact.surgery.methods import kinds_asked, unreached
 from chebact.surgery.observing import Observation
 from chebact.surgery.reading import beside, read_calls
 from chebact.surgery.report import Left
@@ -47,10 +47,16 @@ def find_activations(
             if id(part) in held:
                 held[id(part)].twins.append(name)
             else:
-                reason = "the example does not reach it" if seen is not None else "its forward does not call it; pass example"
+                reason = (
+                    "the example does not reach it"
+                    if seen is not None
+                    else "its forward does not call it; pass example"
+                )
                 left.append(Left(name, kind_of(part, kinds) or "", reason))
     if seen is not None:
-        left += unreached(model, wanted, {(place.code.co_filename, place.end) for call in calls for place in call.places})
+        left += unreached(
+            model, wanted, {(place.code.co_filename, place.end) for call in calls for place in call.places}
+        )
     asked = kinds_asked(model)
     kept = list[Site]()
     for site in sites:
@@ -65,7 +71,7 @@ def find_activations(
 
 
 def _shared(site: Site) -> str:
-    """Without a run: calls in place write, unless nobody can read that; in torch's Sequential only the first may matter."""
+    """Without a run: calls in place write, unless nobody reads that; in torch's Sequential the first may matter."""
     if site.seen[0].places:
         site.writes = reads_again(site.seen[0])
         return ""

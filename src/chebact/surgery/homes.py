@@ -1,4 +1,4 @@
-"""Where a function lives: in a class, behind decorators or not, or as an object by itself; and copies with other code."""
+"""Where a function lives: in a class, behind decorators or not, or by itself; and copies of it with other code."""
 
 from __future__ import annotations
 
@@ -14,16 +14,21 @@ __all__ = ["Home", "find_home", "function_at", "home_of_value", "with_function"]
 
 
 class Home(NamedTuple):
-    """A function: an attribute of a class, or `holder` itself; `path` are the closure cells that lead into decorators."""
+    """A function: an attribute of a class, or `holder` itself; `path` are the cells that lead into decorators."""
 
     holder: Any
     name: str
     path: tuple[int, ...]
 
 
+def find_home(module: nn.Module, code: CodeType) -> Home | None:
+    """The home of the method with that code, of the class of a module or of one that it inherits from."""
+    kind: Any = type(module)
+    return _find_home(kind, code)
+
+
 @cache
-def find_home(kind: type, code: CodeType) -> Home | None:
-    """The home of the method with that code, of a class or of one that it inherits from."""
+def _find_home(kind: Any, code: CodeType) -> Home | None:
     for holder in kind.__mro__:
         for name, value in vars(holder).items():
             if holder is not nn.Module and (path := _path_to(value, code)) is not None:

@@ -1,4 +1,4 @@
-"""What the code of a model holds beside the calls of a run: other calls of activations, and questions for their kinds."""
+"""What the code of a model holds beside the calls of a run: other calls of activations, questions for their kinds."""
 
 from __future__ import annotations
 
@@ -49,7 +49,9 @@ def unreached(model: nn.Module, wanted: Callable[[Any], bool], seen: Collection[
                 kind = FUNCTIONS[value].name
                 name = f"{path}.{kind.lower()}()" if path else f"{kind.lower()}()"
                 where = f"{Path(code.co_filename).name}:{node.lineno}"
-                yield Left(name, kind, f"the example does not reach {ast.unparse(node)} in {where}; it stays what it is")
+                yield Left(
+                    name, kind, f"the example does not reach {ast.unparse(node)} in {where}; it stays what it is"
+                )
 
 
 def _methods(model: nn.Module) -> Iterator[tuple[str, nn.Module, FunctionType]]:

@@ -21,6 +21,7 @@ from chebact.recording import refused_example
 from chebact.surgery.axes import Twins
 from chebact.surgery.comparing import tensors_in
 from chebact.surgery.homes import Home, find_home, home_of_value
+from chebact.surgery.kinds import FUNCTIONS
 from chebact.surgery.layouts import CONVOLUTIONS, Layout, produced_by
 from chebact.surgery.sources import call_at, definition_of, nested_codes
 from chebact.surgery.trials import run_alike
@@ -41,14 +42,24 @@ class Place(NamedTuple):
     code: CodeType
     end: tuple[int, int]
 
+    @property
+    def definition(self) -> Any:
+        """The node of the function, or None."""
+        return definition_of(self.code)
+
+    @property
+    def node(self) -> ast.Call | None:
+        """The node of the call, or None."""
+        return None if self.definition is None else call_at(self.definition, self.end)
+
 
 @dataclass
 class Call:
-    """One call of an activation. `callee` is the module or the function, `attribute` its name below its `caller`.
+    """One call of an activation. `callee` is the module or the function, `attribute` the name of the module.
 
     `places` lead from a method of `owner` to the call; without them torch's own code calls it. `visit` is the number
-    of the pass of the innermost module, `number` counts all calls. `dtype` and `device` are those of the input, where it
-    is a floating type that autocast did not choose; `inputs` are some of its numbers, `channels` the channel of each.
+    of the pass of the innermost module. `dtype` and `device` are those of the input, where it is a floating type that
+    autocast did not choose; `inputs` are some of its numbers, `channels` the channel of each.
     `is_direct`: the function stands there under a name, which is that of a module of Python if `is_static`.
     """
 
@@ -59,7 +70,6 @@ class Call:
     caller: str
     attribute: str = ""
     visit: int = 0
-    number: int = 0
     args: tuple[Any, ...] = ()
     kwargs: dict[str, Any] | None = None
     shape: tuple[int, ...] = ()
@@ -96,10 +106,8 @@ def observe(
         with ExitStack() as stack:
             for part in model.modules():
                 stack.callback(part.register_forward_pre_hook(watcher.enter, prepend=True, with_kwargs=True).remove)
-                stack.callback(
-                    part.register_forward_hook(watcher.leave, with_kwargs=True, always_call=True).remove
-                )
-            stack.enter_context(_Functions(watcher))
+                stack.callback(part.register_forward_hook(watcher.leave, with_kwargs=True, always_call=True).remove)
+            stack.enter_context(watcher)
             yield
 
     try:
@@ -113,12 +121,16 @@ def observe(
     return Observation(watchers[-1].model, watchers[-1].calls, output)
 
 
-class _Watcher:
+class _Watcher(TorchFunctionMode):
+    """Is told of the modules that a model calls by hooks, and of the functions as a mode."""
+
     def __init__(
         self, model: nn.Module, is_activation: Callable[[Any], bool], batch: int | None, channel_dim: int | None
     ) -> None:
+        super().__init__()
         self.model, self.is_activation, self.batch, self.channel_dim = model, is_activation, batch, channel_dim
         self.names = {id(part): name for name, part in model.named_modules()}
+        self.functions = {function for function in FUNCTIONS if is_activation(function)}
         self.twins, self.calls, self.unbatched = Twins(), list[Call](), ""
         self.stack: list[tuple[nn.Module, int, Call | None]] = []
         self.visits = 0
@@ -153,12 +165,17 @@ class _Watcher:
             self.unbatched = self.unbatched or type(layer).__name__
         self.twins.note(module, output)
 
-    def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """A function of torch is called."""
+    def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
         if self.twins.busy or transforms_active():
             return function(*args, **kwargs)
         x = args[0] if args else kwargs.get("input")
-        if not self.is_activation(function) or not self.stack or self.stack[-1][2] is not None or not isinstance(x, Tensor):
+        if (
+            function not in self.functions
+            or not self.stack
+            or self.stack[-1][2] is not None
+            or not isinstance(x, Tensor)
+        ):
             return self.twins.call(function, args, kwargs)
         named = {name: each for name, each in kwargs.items() if name != "input"}
         with self.twins.alone():
@@ -175,14 +192,16 @@ class _Watcher:
         parent, visit, _ = self.stack[-1]
         layout = self._layout(x, parent)
         own = isinstance(callee, nn.Module)
-        caller, owner, places = self.names[id(parent)], None, ()
+        caller = self.names[id(parent)]
+        owner: str | None = None
+        places: tuple[Place, ...] = ()
         frame = _caller(own)
         told = True, True
         if frame is not None:
             owner, places = _trace_back(frame, self.names)
-            told = (True, True) if own else _is_told(frame, callee)
+            told = _is_told(frame, places[-1], callee) if places and not own else told
         plain = x.is_floating_point() and not _is_autocast(x.device.type)
-        call = Call(callee, layout, owner, places, caller, "", visit, len(self.calls), args, kwargs, tuple(x.shape))
+        call = Call(callee, layout, owner, places, caller, "", visit, args, kwargs, tuple(x.shape))
         call.is_direct, call.is_static = told
         call.inputs, call.channels = _some(x, layout)
         call.dtype, call.device = (x.dtype, x.device) if plain else (None, None)
@@ -195,7 +214,7 @@ class _Watcher:
         """The full name of a module; of one that its parent has twice, those by turns."""
         names = [name for name, part in parent.named_modules(remove_duplicate=False) if part is module]
         if not names:
-            return self.names[id(module)]
+            return str(self.names[id(module)])
         before = sum(call.callee is module and call.visit == visit for call in self.calls)
         names = [name for name in names if name.count(".") == min(each.count(".") for each in names)]
         name, path = names[before % len(names)], self.names[id(parent)]
@@ -228,17 +247,6 @@ def _is_layer(module: nn.Module) -> bool:
     return produced_by(module) is not None and not module._modules
 
 
-class _Functions(TorchFunctionMode):
-    """Shows the calls of functions to the watcher, which follows the channels through them."""
-
-    def __init__(self, watcher: _Watcher) -> None:
-        super().__init__()
-        self.watcher = watcher
-
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        return self.watcher.call(func, args, kwargs or {})
-
-
 def _caller(of_module: bool) -> FrameType | None:
     """The frame of the code that calls the activation, if that is not torch's own."""
     frame: FrameType | None = sys._getframe(1)
@@ -261,7 +269,7 @@ def _trace_back(frame: FrameType, names: dict[int, str]) -> tuple[str | None, tu
         end = _end(frames[k])
         k = max([k, *(j for j in range(k + 1, len(frames)) if _is_in(frames[k].f_code, frames[j].f_code))])
         own = _first_argument(frames[k])
-        if isinstance(own, nn.Module) and id(own) in names and find_home(type(own), frames[k].f_code) is not None:
+        if isinstance(own, nn.Module) and id(own) in names and find_home(own, frames[k].f_code) is not None:
             if owner is not None and own is not owner:
                 break
             owner = own
@@ -274,7 +282,7 @@ def _trace_back(frame: FrameType, names: dict[int, str]) -> tuple[str | None, tu
     made = list[Place]()
     for (each, end), above in zip(places, [*places[1:], None], strict=True):
         own = _first_argument(each) is owner
-        home = find_home(type(owner), each.f_code) if own else None
+        home = find_home(owner, each.f_code) if own else None
         if home is None and above is not None:
             home = _called_home(each.f_code, *above)
         made.append(Place(home, each.f_code, end))
@@ -298,23 +306,14 @@ def _first_argument(frame: FrameType) -> Any:
 
 def _called_home(code: CodeType, frame: FrameType, end: tuple[int, int]) -> Home | None:
     """The home of the function with that code, where a call calls it under a name."""
-    definition = definition_of(frame.f_code)
-    node = None if definition is None else call_at(definition, end)
-    if node is None:
-        return None
-    return home_of_value(value_of(node.func, frame.f_locals, frame.f_globals), code)
+    node = Place(None, frame.f_code, end).node
+    return None if node is None else home_of_value(value_of(node.func, frame.f_locals, frame.f_globals), code)
 
 
-def _is_told(frame: FrameType, function: Any) -> tuple[bool, bool]:
+def _is_told(frame: FrameType, place: Place, function: Any) -> tuple[bool, bool]:
     """Whether a call names its function, and whether as one of a module, which nobody sets."""
-    code = frame.f_code
-    outer = [code, *(each.f_code for each in _frames_around(frame))]
-    found = (definition_of(each) for each in reversed(outer))
-    definition = next((each for each in found if each is not None and call_at(each, _end(frame)) is not None), None)
-    node = None if definition is None else call_at(definition, _end(frame))
-    if node is None:
-        return True, True
-    return names_function(node.func, function, frame.f_locals, frame.f_globals)
+    node = place.node
+    return (True, True) if node is None else names_function(node.func, function, frame.f_locals, frame.f_globals)
 
 
 def names_function(node: Any, function: Any, names: Any, more: Any) -> tuple[bool, bool]:
@@ -328,15 +327,6 @@ def names_function(node: Any, function: Any, names: Any, more: Any) -> tuple[boo
         root = root.value
     of_module = isinstance(root, ast.Name) and isinstance(value_of(root, names, more), ModuleType)
     return value is function or getattr(value, "func", None) is function, of_module and value is function
-
-
-def _frames_around(frame: FrameType) -> Iterator[FrameType]:
-    """The frames of the functions that a function stands in."""
-    at = frame.f_back
-    while at is not None and at.f_code.co_filename != MODULE:
-        if _is_in(frame.f_code, at.f_code):
-            yield at
-        at = at.f_back
 
 
 def value_of(node: Any, names: Any, more: Any) -> Any:

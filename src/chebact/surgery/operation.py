@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
@@ -13,7 +12,6 @@ from torch import nn
 
 from chebact.checks import Interval, check_degree
 from chebact.initial import Init
-from chebact.surgery.methods import kinds_asked
 from chebact.surgery.building import build, describe, find_interval
 from chebact.surgery.checking import check_arguments, check_channel_dim, say_nothing_found
 from chebact.surgery.choosing import Where, choose
@@ -22,7 +20,6 @@ from chebact.surgery.finding import find_activations
 from chebact.surgery.kinds import DEFAULT_KINDS, is_activation
 from chebact.surgery.observing import observe
 from chebact.surgery.report import Report
-from chebact.surgery.rewriting import Plan
 from chebact.surgery.sites import Site, plans_of
 from chebact.surgery.trials import Trial, copy_model, is_lazy_layer, run_alike
 from chebact.surgery.verifying import put_, verify
@@ -73,8 +70,9 @@ def replace_activations(
     inplace: bool = False,
     dry_run: bool = False,
 ) -> Replacement:
-    """A model with learned activations in place of its fixed ones: a copy, weights too; the model that was given stays as
-    it was. Only the calls of activations change, the code around them is that of the model.
+    """A copy of a model, weights too, with learned activations in place of its fixed ones.
+
+    Only the calls of activations are others; all else that the code of the model does, it does as before.
 
     Args:
         model: any module. The names of its weights stay.
@@ -99,7 +97,9 @@ def replace_activations(
     >>> replacement.model[1], net[1]
     (ChebyshevLagrange(32, degree=3, channel_dim=-1, tails='extrapolate', init='relu'), ReLU())
     """
-    check_arguments(model, kinds, example, interval, channel_dim, functional=functional, inplace=inplace, dry_run=dry_run)
+    check_arguments(
+        model, kinds, example, interval, channel_dim, functional=functional, inplace=inplace, dry_run=dry_run
+    )
     with torch.inference_mode(False):  # heights that are made in inference mode cannot be trained
         wanted = partial(is_activation, kinds=kinds, functional=functional)
         trials = list[Trial]()

@@ -21,7 +21,22 @@ from chebact.surgery.sources import definition_of
 __all__ = ["UNKNOWN", "beside", "is_of_torch", "read_calls"]
 
 UNKNOWN = "no layer beside it tells its channels; pass example"
-KEEPING = {"contiguous", "clone", "view_as", "detach", "float", "to", "dropout", "dropout2d", "max_pool2d", "avg_pool2d", "add", "mul", "sub", "add_"}
+KEEPING = {
+    "contiguous",
+    "clone",
+    "view_as",
+    "detach",
+    "float",
+    "to",
+    "dropout",
+    "dropout2d",
+    "max_pool2d",
+    "avg_pool2d",
+    "add",
+    "mul",
+    "sub",
+    "add_",
+}
 """Functions and methods that leave the channels of their first argument as they are."""
 DEEPEST = 6  # functions that call each other
 
@@ -113,7 +128,7 @@ class _Reader:
         code, definition = function.__code__, definition_of(function.__code__)
         if definition is None or len(places) > DEEPEST or any(place.code is code for place in places):
             return Value()
-        home = find_home(type(self.part), code)
+        home = find_home(self.part, code)
         if home is not None and self.reached.setdefault(code, self.visit) != self.visit:
             return Value()  # its calls are changed for all who call it
         home = home or (Home(function, "", ()) if places else None)
@@ -248,7 +263,7 @@ class _Frame:
     def _item(base: Value, key: Value) -> Value:
         if isinstance(base.thing, (list, tuple, dict, nn.ModuleList, nn.ModuleDict, nn.Sequential)):
             try:
-                return Value(base.thing[key.thing])  # type: ignore[index]
+                return Value(base.thing[key.thing])
             except (KeyError, IndexError, TypeError, AttributeError):
                 return Value()
         return Value(None, base.layout)
@@ -320,8 +335,11 @@ class _Frame:
         names = {name: each.thing for name, each in self.locals.items()}
         told = (True, True) if full else names_function(node.func, function, names, self.more)
         places = (*self.above, self.place._replace(end=end))
-        given = tuple(each.thing for each in args), {name: each.thing for name, each in named.items() if name != "input"}
-        call = Call(function, found, reader.path, places, reader.path, full, reader.visit, len(reader.calls), *given)
+        given = (
+            tuple(each.thing for each in args),
+            {name: each.thing for name, each in named.items() if name != "input"},
+        )
+        call = Call(function, found, reader.path, places, reader.path, full, reader.visit, *given)
         call.is_direct, call.is_static = told
         reader.calls.append(call)
         return Value(None, layout, [*x.calls, call])

@@ -5,14 +5,14 @@ from __future__ import annotations
 import ast
 from copy import deepcopy
 from functools import lru_cache
-from types import CellType, FunctionType
+from types import FunctionType
 from typing import Any, NamedTuple
 
 from torch import Tensor, nn
 
 from chebact.surgery.homes import Home, copy_function, function_at, with_function
 from chebact.surgery.kinds import FUNCTIONS
-from chebact.surgery.sources import calls_in, compile_function, definition_of, remember
+from chebact.surgery.sources import as_statement, calls_in, compile_function, definition_of, remember
 
 __all__ = ["Change", "Plan", "Rewritten", "Target", "keep_children_", "rewrite_"]
 
@@ -40,8 +40,8 @@ class Target(NamedTuple):
 
 
 class Change(NamedTuple):
-    """The function of a home with other calls: each by its number in the tree and its text. With a `helper` name it is a
-    method of that name beside the function itself, which stays.
+    """The function of a home with other calls: each by its number in the tree and its text. With a `helper` name it is
+    a method of that name beside the function itself, which stays.
     """
 
     home: Home
@@ -67,18 +67,18 @@ class Rewritten(_Unheard):
     _learned_targets: tuple[Target, ...] = ()
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        _, _, *rest = super().__reduce_ex__(protocol)
-        return (_make_again, self._learned_from, *rest)
+        made: Any = super().__reduce_ex__(protocol)
+        return (_make_again, self._learned_from, *made[2:])
 
     def __setstate__(self, state: Any) -> None:
-        super().__setstate__(state)
+        super().__setstate__(state)  # type: ignore[no-untyped-call]
         for name in self._modules:  # torch's decoder layer sets F.relu beside its child when it is copied
             vars(self).pop(name, None)
 
     def _call_learned(self, number: int, calls: Any, function: Any, x: Tensor, *args: Any, **kwargs: Any) -> Any:
         """Call the child of a target; the function itself where it is another than it was, or called more often."""
         target = self._learned_targets[number]
-        known = _FUNCTIONS[target.function] if target.function >= 0 else None
+        known: Any = _FUNCTIONS[target.function] if target.function >= 0 else None
         if target.guarded and function is not known:
             return function(x, *args, **kwargs)
         place = 0
@@ -96,7 +96,8 @@ _FUNCTIONS: tuple[Any, ...] = tuple(FUNCTIONS)
 
 def rewrite_(module: nn.Module, plan: Plan) -> None:
     """Give a module the class with the changes of a plan."""
-    origin, plans = getattr(type(module), "_learned_from", (type(module), ()))
+    kind: Any = type(module)
+    origin, plans = getattr(kind, "_learned_from", (kind, ()))
     module.__class__ = _class_of(origin, (*plans, plan))
 
 
@@ -134,7 +135,7 @@ def _class_of(origin: Any, plans: tuple[Plan, ...]) -> Any:
         bases.append(inherited)
     own = {"__module__": origin.__module__, "__qualname__": origin.__qualname__, "__doc__": origin.__doc__}
     own |= members.get(0, {})
-    made = type(origin.__name__, tuple(bases), own)
+    made: Any = type(origin.__name__, tuple(bases), own)
     made._learned_from, made._learned_targets = (origin, plans), tuple(targets)
     return made
 
@@ -160,13 +161,15 @@ def _rewritten(change: Change, targets: list[Target]) -> FunctionType:
             if not target.plain and not target.helper:
                 targets.append(target)
             _change(call, target, len(targets) - 1, owner)
-    made: Any = node
-    if change.helper and isinstance(made, ast.Lambda):
-        body = [ast.copy_location(ast.Return(made.body), made.body)]
-        made = ast.copy_location(ast.FunctionDef("_lambda", made.args, body, []), made)
+    made = as_statement(node)
     counts = any(target.counted or target.helper for _, _, target in change.calls)
     if change.helper:
-        parameters[:] = [*parameters[:is_own], *([] if is_own else [ast.arg(OWNER)]), ast.arg(CALLS), *parameters[is_own:]]
+        parameters[:] = [
+            *parameters[:is_own],
+            *([] if is_own else [ast.arg(OWNER)]),
+            ast.arg(CALLS),
+            *parameters[is_own:],
+        ]
     elif counts:
         start = ast.parse(f"{CALLS} = {{}}").body[0]
         made.body.insert(1 if ast.get_docstring(made) is not None else 0, ast.copy_location(start, made.body[0]))

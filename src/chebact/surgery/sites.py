@@ -20,7 +20,7 @@ from chebact.surgery.layouts import Layout
 from chebact.surgery.observing import Call, Place
 from chebact.surgery.report import Left
 from chebact.surgery.rewriting import Change, Plan, Target
-from chebact.surgery.sources import call_at, calls_in, definition_of, loops_around
+from chebact.surgery.sources import calls_in, loops_around
 
 __all__ = ["Site", "find_sites", "plans_of", "reads_again"]
 
@@ -102,9 +102,7 @@ def _key(call: Call) -> Any:
 
 
 class _Finder:
-    def __init__(
-        self, model: nn.Module, kinds: tuple[type[nn.Module], ...], known: Any, calls: Sequence[Call]
-    ) -> None:
+    def __init__(self, model: nn.Module, kinds: tuple[type[nn.Module], ...], known: Any, calls: Sequence[Call]) -> None:
         self.parts = dict(model.named_modules(remove_duplicate=False))
         self.kinds, self.known = kinds, known
         self.sites: list[Site] = []
@@ -147,10 +145,10 @@ class _Finder:
         owner = first.caller if first.owner is None else first.owner
         held = next((name for name, each in vars(self.parts[owner]).items() if _is_held(each, first.callee)), None)
         full = f"{owner}.{held}" if held and owner else held
-        if held is not None and full not in self.taken and _calls_attribute(first, held):
-            if max(Counter(call.visit for call in calls).values()) == 1 or not first.places:
-                self._add(full or "", calls, None)
-                return
+        once = max(Counter(call.visit for call in calls).values()) == 1 or not first.places
+        if held is not None and full not in self.taken and _calls_attribute(first, held) and once:
+            self._add(full or "", calls, None)
+            return
         spots = self._spots(calls)
         if isinstance(spots, str):
             name = f"{owner}.{held or kind + '()'}" if owner else held or f"{kind}()"
@@ -206,7 +204,9 @@ class _Finder:
         tensors = chain(owner.named_parameters(recurse=False), owner.named_buffers(recurse=False))
         own = {*vars(owner), *dir(type(owner)), *(each for each, _ in chain(owner.named_children(), tensors))}
         made, number = word.replace(".", "_"), 2
-        while (full := f"{path}.{made}" if path else made) in self.taken or (made in own and not (is_held and made == word)):
+        while (full := f"{path}.{made}" if path else made) in self.taken or (
+            made in own and not (is_held and made == word)
+        ):
             made, number = f"{word.replace('.', '_')}_{number}", number + 1
         return full
 
@@ -233,13 +233,13 @@ class _Finder:
             return
         path, attribute = self._split(name)
         in_place = getattr(callee, "inplace", False) is True or (not is_module and writes_into_input(first))
-        self.sites.append(
-            Site(path, attribute, kind, callee, function, original, layout, calls, spot, in_place)
-        )
+        self.sites.append(Site(path, attribute, kind, callee, function, original, layout, calls, spot, in_place))
 
     def _split(self, name: str) -> tuple[str, str]:
         path, _, attribute = name.rpartition(".")
-        while path and isinstance(self.parts.get(path), (nn.ModuleList, nn.ModuleDict)):  # which call nothing themselves
+        while path and isinstance(
+            self.parts.get(path), (nn.ModuleList, nn.ModuleDict)
+        ):  # which call nothing themselves
             path, _, more = path.rpartition(".")
             attribute = f"{more}.{attribute}"
         return path, attribute
@@ -250,17 +250,11 @@ def _is_held(value: Any, callee: Any) -> bool:
     return value is not None and (value is callee or getattr(value, "func", None) is callee)
 
 
-def _node(call: Call) -> ast.Call | None:
-    """The call expression of a call."""
-    definition = definition_of(call.places[-1].code) if call.places else None
-    return None if definition is None else call_at(definition, call.places[-1].end)
-
-
 def _calls_attribute(call: Call, name: str) -> bool:
     """Whether a call calls an attribute of its module by name; in code of torch no other way is known."""
     if not call.places:
         return True
-    node = _node(call)
+    node = call.places[-1].node
     return node is not None and isinstance(node.func, ast.Attribute) and node.func.attr == name
 
 
@@ -270,28 +264,22 @@ def writes_into_input(call: Call) -> bool:
     return str(getattr(call.callee, "__name__", "")).endswith("_") or any(each is True for each in given)
 
 
-def where(call: Call) -> str:
-    """The file and the line of a call."""
-    place = call.places[-1]
-    return f"{Path(place.code.co_filename).name}:{place.end[0]}"
-
-
 def _line_to_type(call: Call, held: str | None) -> str:
     """What to write in place of a call that cannot be changed."""
     kind = FUNCTIONS[call.callee].name
     word = held or kind.lower()
     if not call.places:
         return f"; make it a module of its own: self.{word} = nn.{kind}()"
-    node = _node(call)
-    x = ast.unparse(node.args[0]) if node is not None and node.args else "x"
-    return f"; {where(call)}: write self.{word} = nn.{kind}() in __init__ and self.{word}({x}) here"
+    place = call.places[-1]
+    x = ast.unparse(place.node.args[0]) if place.node is not None and place.node.args else "x"
+    line = f"{Path(place.code.co_filename).name}:{place.end[0]}"
+    return f"; {line}: write self.{word} = nn.{kind}() in __init__ and self.{word}({x}) here"
 
 
 def _why_not(call: Call, is_module: bool) -> str:
     """Why a call expression cannot be changed; empty where it can."""
-    place = call.places[-1]
-    definition, node = definition_of(place.code), _node(call)
-    if definition is None or any(definition_of(each.code) is None for each in call.places):
+    node = call.places[-1].node
+    if any(each.definition is None for each in call.places):
         return "the function that calls it has no source, or another than what runs"
     if any(each.home is None for each in call.places):
         return "the function that calls it is called under no name that can be followed"
@@ -299,18 +287,19 @@ def _why_not(call: Call, is_module: bool) -> str:
         return "the function that calls it has a decorator"
     if node is None or not (is_module or _is_told(call, node)):
         return "what calls it is computed"
-    if not (node.args or any(each.arg == "input" for each in node.keywords) or _is_method(call, node)):
+    given = bool(node.args) or any(each.arg == "input" for each in node.keywords) or _is_method(call, node)
+    if not given or any(isinstance(each, ast.Starred) for each in node.args[:1]):
         return "its input cannot be told"
-    if any(isinstance(each, ast.Starred) for each in node.args[:1]):
-        return "its input cannot be told"
-    if not is_module and _computes_argument(call, definition, node):
+    if not is_module and _computes_argument(call, node):
         return "forward computes an argument of it beside x"
     return ""
 
 
 def _is_method(call: Call, node: ast.Call) -> bool:
     name = getattr(call.callee, "__name__", "")
-    return isinstance(node.func, ast.Attribute) and node.func.attr == name and call.callee is getattr(Tensor, name, None)
+    return (
+        isinstance(node.func, ast.Attribute) and node.func.attr == name and call.callee is getattr(Tensor, name, None)
+    )
 
 
 def _is_told(call: Call, node: ast.Call) -> bool:
@@ -321,32 +310,28 @@ def _is_told(call: Call, node: ast.Call) -> bool:
     return all(isinstance(each, simple) for each in ast.walk(node.func)) and call.is_direct
 
 
-def _computes_argument(call: Call, definition: Any, node: ast.Call) -> bool:
+def _computes_argument(call: Call, node: ast.Call) -> bool:
     """Whether another argument than the input has to do with local numbers, or is a tensor."""
     rest = node.args if _is_method(call, node) else node.args[1:]
     others = [*rest, *(each.value for each in node.keywords if each.arg != "input")]
-    own = definition.args.args[0].arg if definition.args.args else ""
     names = {each.id for other in others for each in ast.walk(other) if isinstance(each, ast.Name)}
-    local = set(call.places[-1].code.co_varnames) | set(call.places[-1].code.co_cellvars)
-    given = [*call.args, *(call.kwargs or {}).values()]
-    return bool(names & (local - {own})) or any(isinstance(each, Tensor) for each in given)
+    code = call.places[-1].code
+    local = {*code.co_varnames[1:], *code.co_cellvars} - {*code.co_varnames[:1]}
+    return bool(names & local) or any(isinstance(each, Tensor) for each in (*call.args, *(call.kwargs or {}).values()))
 
 
 def _is_fixed(places: tuple[Place, ...]) -> bool:
     """Whether all loops around a call go over what the model holds: its modules, or a number of its own."""
     for place in places:
-        definition = definition_of(place.code)
-        node = None if definition is None else call_at(definition, place.end)
-        if definition is None or node is None:
+        if place.definition is None or place.node is None:
             return False
-        local = {each.arg for each in definition.args.args[1:]} | {
-            each.id for each in ast.walk(definition) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)
-        }
-        for loop in loops_around(definition, node):
+        local = set(place.code.co_varnames[1:])
+        for loop in loops_around(place.definition, place.node):
             if isinstance(loop, (ast.While, ast.FunctionDef, ast.Lambda)):
                 return False
-            iters = [loop.iter] if isinstance(loop, ast.For) else [each.iter for each in loop.generators]  # type: ignore[attr-defined]
-            if any(isinstance(each, ast.Name) and each.id in local for it in iters for each in ast.walk(it)):
+            parts: list[Any] = [loop] if isinstance(loop, ast.For) else loop.generators  # type: ignore[attr-defined]
+            names = {each.id for part in parts for each in ast.walk(part.iter) if isinstance(each, ast.Name)}
+            if names & local:
                 return False
     return True
 
@@ -390,20 +375,22 @@ def _plan(owner: str, kind: type, groups: dict[tuple[Place, ...], dict[int, Site
     helpers, kept = dict[Any, str](), list[str]()
 
     def change(home: Home, helper: str, place: Place, target: Target) -> None:
-        definition = definition_of(place.code)
-        node = None if definition is None else call_at(definition, place.end)
-        assert definition is not None and node is not None
-        index = next(k for k, each in enumerate(calls_in(definition)) if each is node)
-        calls.setdefault((home, helper), {})[index] = (ast.unparse(node.func), target)
+        index = next(k for k, each in enumerate(calls_in(place.definition)) if each is place.node)
+        calls.setdefault((home, helper), {})[index] = (ast.unparse(calls_in(place.definition)[index].func), target)
 
     for places, some in groups.items():
         spot = next(iter(some.values())).spot
         counted = spot is not None and spot.often > 1
-        start = 0 if spot is not None and not spot.alone else max(k for k, each in enumerate(places) if each.home is not None and each.home.name)
+        start = (
+            0
+            if spot is not None and not spot.alone
+            else max(k for k, each in enumerate(places) if each.home is not None and each.home.name)
+        )
         name = ""
         for k in range(start, len(places) - 1):
             home, inner = places[k].home, places[k + 1].home
-            assert home is not None and inner is not None
+            if home is None or inner is None:
+                continue
             word = helpers.setdefault((places[: k + 1], places[k + 1].code), f"_learned_helper_{len(helpers) + 1}")
             if inner.name and inner.name not in kept:
                 kept.append(inner.name)
@@ -441,10 +428,10 @@ def reads_again(call: Call) -> bool:
     """Whether code may read what a call in place wrote into its input: all but a result of a layer or of a sum, under
     one name that is given to the result.
     """
-    definition, node = definition_of(call.places[-1].code), _node(call)
-    if definition is None or node is None:
+    definition, node = call.places[-1].definition, call.places[-1].node
+    if node is None:
         return True
-    x = node.func.value if _is_method(call, node) and isinstance(node.func, ast.Attribute) else (node.args or [None])[0]
+    x: Any = node.args[0] if node.args else getattr(node.func, "value", None)
     if isinstance(x, (ast.Call, ast.BinOp)):
         return isinstance(x, ast.Call) and isinstance(x.func, ast.Attribute) and x.func.attr in VIEWS
     if not isinstance(x, ast.Name):

@@ -7,10 +7,19 @@ import linecache
 from collections.abc import Iterator
 from copy import deepcopy
 from functools import cache, lru_cache
-from types import CodeType, FunctionType
+from types import CodeType
 from typing import Any
 
-__all__ = ["Definition", "call_at", "calls_in", "compile_function", "definition_of", "loops_around", "nested_codes", "remember"]
+__all__ = [
+    "Definition",
+    "call_at",
+    "calls_in",
+    "compile_function",
+    "definition_of",
+    "loops_around",
+    "nested_codes",
+    "remember",
+]
 
 Definition = ast.FunctionDef | ast.Lambda
 FUTURES = 0x1FF0000  # flags of `from __future__ import`
@@ -63,31 +72,37 @@ def definition_of(code: CodeType) -> Definition | None:
 
 
 def _first_line(node: Any) -> int:
-    return min([node.lineno, *(each.lineno for each in getattr(node, "decorator_list", ()))])
+    first: int = min([node.lineno, *(each.lineno for each in getattr(node, "decorator_list", ()))])
+    return first
 
 
 def compile_function(node: Definition, like: CodeType) -> CodeType:
     """The code of a definition, in the place of another: inside of the same class, with the same free variables."""
-    made: Any = deepcopy(node)
-    if isinstance(made, ast.Lambda):
-        body = [ast.copy_location(ast.Return(made.body), made.body)]
-        made = ast.copy_location(ast.FunctionDef("_lambda", made.args, body, []), made)
+    made = as_statement(deepcopy(node))
     made.decorator_list, made.returns, made.type_params = [], None, []
-    for each in [*ast.walk(made.args)]:
+    for each in ast.walk(made.args):
         if isinstance(each, ast.arg):
             each.annotation = None
     made.args.defaults, made.args.kw_defaults = [], [None] * len(made.args.kwonlyargs)
     before = like.co_qualname.split(".")[:-1]
     around: Any = made
     if before and before[-1] != "<locals>":  # a class, whose name is in names such as __own
-        around = ast.ClassDef(before[-1], [], [], [made], [], type_params=[])
+        around = ast.ClassDef(before[-1], [], [], [made], [])
     free = [ast.arg(name) for name in like.co_freevars if name != "__class__"]
-    outer = ast.FunctionDef("_make", ast.arguments([], free, None, [], [], None, []), [around], [], type_params=[])
+    outer = ast.FunctionDef("_make", ast.arguments([], free, None, [], [], None, []), [around], [])
     module = ast.fix_missing_locations(ast.Module([outer, *_file_of(like).imports], []))
     code: CodeType = compile(module, like.co_filename, "exec", flags=like.co_flags & FUTURES, dont_inherit=True)
     for _ in range(2 if around is made else 3):
         code = next(each for each in code.co_consts if isinstance(each, CodeType))
     return code
+
+
+def as_statement(node: Any) -> Any:
+    """A lambda as a function that returns what it gives; a function itself."""
+    if not isinstance(node, ast.Lambda):
+        return node
+    body: list[ast.stmt] = [ast.copy_location(ast.Return(node.body), node.body)]
+    return ast.copy_location(ast.FunctionDef("_lambda", node.args, body, []), node)
 
 
 def _alike(one: CodeType, other: CodeType) -> bool:
@@ -135,8 +150,3 @@ def _inside(loop: Any, call: ast.Call) -> bool:
     if first is not None and any(each is call for each in ast.walk(first)):
         return False
     return any(each is call for each in ast.walk(loop))
-
-
-def is_function(value: Any) -> bool:
-    """Whether a value is a function in Python, which has code."""
-    return isinstance(value, FunctionType)

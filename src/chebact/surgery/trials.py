@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from copy import copy, deepcopy
 from itertools import chain
+from operator import itemgetter
 from types import BuiltinMethodType
 from typing import Any
 
@@ -44,14 +45,18 @@ class _Detaching(TorchFunctionMode):
 
 def copy_model(model: nn.Module, shared: dict[int, Any] | None = None) -> tuple[nn.Module, int]:
     """An independent copy of a model but for what is `shared`, by id, and how many tensors lost their history."""
-    memo = dict(shared or {})
+    memo, lost = dict(shared or {}), 0
     try:
-        with _Detaching() as detaching:
-            for part in model.modules():
-                for value in vars(part).values():  # deepcopy would let a bound `append` write into the list of the model
-                    if isinstance(value, BuiltinMethodType) and isinstance(value.__self__, CONTAINERS):
-                        memo[id(value)] = getattr(deepcopy(value.__self__, memo), value.__name__)
-            new = deepcopy(model, memo)
+        for part in model.modules():
+            for value in vars(part).values():  # deepcopy would let a bound `append` write into the list of the model
+                if isinstance(value, BuiltinMethodType) and isinstance(value.__self__, CONTAINERS):
+                    memo[id(value)] = getattr(deepcopy(value.__self__, memo), value.__name__)
+        try:
+            new = deepcopy(model, dict(memo))
+        except RuntimeError:  # a tensor with a history
+            with _Detaching() as detaching:
+                new = deepcopy(model, memo)
+            lost = detaching.count
     except Exception as error:
         raise ValueError(
             f"model must be a module that copy.deepcopy can copy, got {type(model).__name__}, which raised "
@@ -60,16 +65,17 @@ def copy_model(model: nn.Module, shared: dict[int, Any] | None = None) -> tuple[
     for part in new.modules():
         for name in part._modules:  # torch's decoder layer sets F.relu beside its child when it is copied
             vars(part).pop(name, None)
-    return new, detaching.count
+    return new, lost
 
 
 class Trial:
     """A copy of a model for one run. Parameters beyond `AFFORDABLE` bytes, the largest first, are the model's own."""
 
     def __init__(self, model: nn.Module) -> None:
+        sizes = [(0 if is_lazy(each) else each.nbytes, name, each) for name, each in model.named_parameters()]
         left, self.shared = AFFORDABLE, dict[str, tuple[Tensor, int]]()
-        for name, parameter in sorted(model.named_parameters(), key=lambda each: _bytes(each[1])):
-            left -= _bytes(parameter)
+        for size, name, parameter in sorted(sizes, key=itemgetter(0)):
+            left -= size
             if left < 0:
                 self.shared[name] = parameter, 0 if parameter.is_inference() else parameter._version
         self.model, _ = copy_model(model, {id(each): each for each, _ in self.shared.values()})
@@ -85,10 +91,6 @@ class Trial:
             )
 
 
-def _bytes(parameter: Tensor) -> int:
-    return 0 if is_lazy(parameter) else parameter.nbytes
-
-
 def is_lazy_layer(part: nn.Module) -> bool:
     """Whether parameters or buffers of a layer have no shape yet."""
     return any(map(is_lazy, chain(part.parameters(recurse=False), part.buffers(recurse=False))))
@@ -96,7 +98,7 @@ def is_lazy_layer(part: nn.Module) -> bool:
 
 @contextmanager
 def _lists_kept(model: nn.Module) -> Iterator[None]:
-    """The lists, sets and dicts of the files of a model's classes hold afterwards what they did: a trial leaves nothing."""
+    """The lists, sets and dicts of the files of a model's classes hold afterwards what they did before."""
     files = {type(part).__module__ for part in model.modules()}
     owners = [vars(sys.modules[name]) for name in files if name in sys.modules and not name.startswith("torch.")]
     kept = [(each, copy(each)) for names in owners for each in names.values() if type(each) in CONTAINERS]

@@ -1,4 +1,4 @@
-"""Putting activations into a model, and a trial of that with the old functions: its output must be that of the model."""
+"""Putting activations into a model, and a trial with the old functions: its output must be that of the model."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def _try(make: Any, sites: Sequence[Site], example: Any, wanted: _Run, training:
     plans, _ = plans_of(make(), sites)
 
     def operated() -> nn.Module:
-        model = make()
+        model: nn.Module = make()
         put_(model, sites, [StandIn(site.name, site.original, called.add) for site in sites], plans)
         return model
 
@@ -109,7 +109,9 @@ def _try(make: Any, sites: Sequence[Site], example: Any, wanted: _Run, training:
         )
     if not is_same(got.output, wanted.output):
         return f"an output that {_by(difference_between(got.output, wanted.output))}"
-    if name := next((name for name, some in wanted.inputs.items() if not _are_close(some, got.inputs.get(name, []))), None):
+    if name := next(
+        (name for name, some in wanted.inputs.items() if not _are_close(some, got.inputs.get(name, []))), None
+    ):
         return f"an input of {name} that differs"
     if training is not None and not is_same(again := run_in_training(operated(), example), training):
         return f"an output in training that {_by(difference_between(again, training))}"
@@ -131,7 +133,9 @@ def _run(make: Callable[[], nn.Module], example: Any) -> _Run:
         seen.clear()
         hooks = []
         for name, part in model.named_modules():
-            if not isinstance(part, StandIn) and (not part._modules or any(True for _ in part.parameters(recurse=False))):
+            if not isinstance(part, StandIn) and (
+                not part._modules or any(True for _ in part.parameters(recurse=False))
+            ):
                 seen[name] = []
                 hooks.append(part.register_forward_pre_hook(partial(_note, seen[name]), prepend=True))
         try:
@@ -153,9 +157,7 @@ def _note(seen: list[tuple[float, float]], _: nn.Module, args: Any) -> None:
 
 def _are_close(one: list[tuple[float, float]], other: list[tuple[float, float]]) -> bool:
     pairs = zip(one, other, strict=False)
-    return len(one) != len(other) or all(
-        abs(a - b) <= 1e-6 * size + 1e-9 or a != a for (a, size), (b, _) in pairs
-    )
+    return len(one) != len(other) or all(abs(a - b) <= 1e-6 * size + 1e-9 or a != a for (a, size), (b, _) in pairs)
 
 
 def _by(difference: float | None) -> str:
