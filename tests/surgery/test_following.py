@@ -131,7 +131,7 @@ PRODUCTS = {
 def test_a_product_of_two_layers_has_no_channels_unless_the_user_names_them(name):
     lines = {"q": nn.Linear(10, 10), "k": nn.Linear(10, 10), "one": nn.Linear(10, 1), "other": nn.Linear(10, 1)}
     model, x = Net(PRODUCTS[name], **lines), torch.randn(2, 10, 10)
-    with pytest.raises(ValueError, match="no layer.* tells .*pass channel_dim"):
+    with pytest.raises(ValueError, match=r"no layer.* tells .*pass channel_dim"):
         chebact.replace_activations(model, x)
     (row,) = chebact.replace_activations(model, x, channel_dim=-1).report.replaced
     assert (row.channels, row.channel_dim, row.evidence) == (10, -1, "channel_dim")

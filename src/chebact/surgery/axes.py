@@ -26,13 +26,17 @@ PRODUCTS = ("matmul", "mm", "bmm", "__matmul__", "addmm", "baddbmm")
 
 
 class Twin(NamedTuple):
-    """A tensor with some channels changed, and the layer that made it: name, number and axis of its channels."""
+    """A tensor with some channels changed, and the layer that made it: name, number and axis of its channels.
+
+    Where all numbers are others the channels are mixed, and stay so.
+    """
 
     tensor: Tensor
     evidence: str
     channels: int
     axis: int
     is_weight: bool = False
+    is_mixed: bool = False
 
 
 class Twins:
@@ -115,8 +119,7 @@ class Twins:
         inputs = {key: twin for key, twin in found.items() if not twin.is_weight}
         name = str(getattr(function, "__name__", ""))
         if name in FACTORS and len(inputs) > 1:
-            tensors = {id(each): each for each in _tensors(given)}
-            telling = {key: twin for key, twin in inputs.items() if _share(tensors[key], twin.tensor) < ALL}
+            telling = {key: twin for key, twin in inputs.items() if not twin.is_mixed}
             inputs = telling if len(telling) == 1 else inputs
         elif name == "scaled_dot_product_attention":
             inputs = {id(each): inputs[id(each)] for each in given[0][2:3] if id(each) in inputs}
@@ -125,10 +128,11 @@ class Twins:
             torch.set_rng_state(state)
             args, kwargs = self._changed(given, before, way, first)
             results = _tensors(function(*args, **kwargs)) or _tensors((args, kwargs))[:1]
-            twin = next(iter(way.values()))
+            twin, is_mixed = next(iter(way.values())), all(each.is_mixed for each in way.values())
             for each, new in zip(made, results, strict=False):
-                self.twins[each] = twin._replace(tensor=new)
-            if not weights or any(_share(each, self.twins[each].tensor) < ALL for each in made):
+                mixed = is_mixed or (twin.channels > 1 and _share(each, new) > ALL)
+                self.twins[each] = twin._replace(tensor=new, is_mixed=mixed)
+            if not weights or not all(self.twins[each].is_mixed for each in made):
                 break
 
     @staticmethod
@@ -187,14 +191,14 @@ class Twins:
         twin = self.twins.get(x)
         if twin is None or x.dim() < 2 or twin.tensor.shape != x.shape:
             return None
-        axes = _axes(x, twin.tensor)
+        axes = [] if twin.is_mixed else _axes(x, twin.tensor)
         if not twin.is_weight and len(axes) != 1 and x.dim() >= -twin.axis and x.shape[twin.axis] == twin.channels:
             loose = _axes(x, twin.tensor, strict=False) if twin.channels > 1 else _lonely(x)
             axes = loose if loose == [twin.axis + x.dim()] else axes
         if len(axes) == 1 and (axes[0] or x.dim() == 2):
             (axis,) = axes
             return Layout(x.shape[axis], -1 if axis == x.dim() - 1 > 1 else axis, f"after {twin.evidence}")
-        return PRODUCT if not axes and twin.channels > 1 and bool((x != twin.tensor).all()) else ""
+        return PRODUCT if twin.is_mixed else ""
 
 
 @cache
@@ -220,7 +224,7 @@ def _axes(x: Tensor, twin: Tensor, strict: bool = True) -> list[int]:
 
 
 def _share(x: Tensor, twin: Tensor) -> float:
-    return float((x != twin).float().mean())
+    return 0.0 if x.is_nested or x.shape != twin.shape else float((x != twin).float().mean())
 
 
 def _lonely(x: Tensor) -> list[int]:
