@@ -78,16 +78,14 @@ class Rewritten(_Unheard):
     def _call_learned(self, number: int, calls: Any, function: Any, x: Tensor, *args: Any, **kwargs: Any) -> Any:
         """Call the child of a target; the function itself where it is another than it was, or called more often."""
         target = self._learned_targets[number]
-        known: Any = _FUNCTIONS[target.function] if target.function >= 0 else None
-        if target.guarded and function is not known:
-            return function(x, *args, **kwargs)
         place = 0
         if target.counted:
             place = calls.get(number, 0)
             calls[number] = place + 1
-        if not (name := "".join(target.children[place : place + 1])):
-            return (function or known)(x, *args, **kwargs)
-        child = self.get_submodule(name)
+        name = target.children[place] if place < len(target.children) else ""
+        if not name or (target.guarded and function is not _FUNCTIONS[target.function]):
+            return (function or _FUNCTIONS[target.function])(x, *args, **kwargs)
+        child = self.get_submodule(name) if "." in name else getattr(self, name)
         return x.copy_(child(x.clone())) if target.writes else child(x)
 
 
