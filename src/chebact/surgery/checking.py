@@ -34,7 +34,7 @@ def check_arguments(model: Any, kinds: Any, example: Any, interval: Any, channel
     if (
         not isinstance(kinds, tuple)
         or not kinds
-        or not all(isinstance(kind, type) and issubclass(kind, nn.Module) for kind in kinds)
+        or [kind for kind in kinds if not (isinstance(kind, type) and issubclass(kind, nn.Module))]
     ):
         raise TypeError(must_be("kinds", "a tuple of classes of modules", kinds, "pass kinds=(nn.ReLU,)"))
     if isinstance(interval, str) and interval != "fit":

@@ -20,6 +20,7 @@ __all__ = [
     "Kind",
     "function_of_call",
     "function_of_module",
+    "functions_of",
     "is_activation",
     "is_pointwise",
     "kind_of",
@@ -90,10 +91,15 @@ def kind_of(module: nn.Module, kinds: tuple[type[nn.Module], ...]) -> str | None
     """
     if isinstance(module, kinds):
         return type(module).__name__
-    if any(True for _ in module.children()) or any(True for _ in module.parameters()):
+    if next(module.children(), None) is not None or next(module.parameters(), None) is not None:
         return None
     rows = (kind for kind in KINDS if kind.module in kinds)
     return next((kind.name for kind in rows if type(module).__name__ in kind.others), None)
+
+
+def functions_of(kinds: tuple[type[nn.Module], ...]) -> set[Any]:
+    """The functions that do the same as some kinds."""
+    return {function for function, kind in FUNCTIONS.items() if kind.module in kinds}
 
 
 def is_activation(callee: Any, kinds: tuple[type[nn.Module], ...], functional: bool) -> bool:
@@ -111,9 +117,9 @@ def function_of_module(module: nn.Module) -> Function:
 
     It gives one value each, or (channel, degree + 1).
     """
+    numbers = [p for p in module.parameters() if p.numel() > 1]
 
     def function(points: torch.Tensor) -> torch.Tensor:
-        numbers = [p for p in module.parameters() if p.numel() > 1]
         like = numbers[0] if numbers else next(module.parameters(), points)
         x = points.to(like)
         if not numbers:

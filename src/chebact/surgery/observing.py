@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import math
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import islice
@@ -21,14 +21,15 @@ from chebact.recording import refused_example
 from chebact.surgery.axes import Twins
 from chebact.surgery.comparing import tensors_in
 from chebact.surgery.homes import Home, find_home, home_of_value
-from chebact.surgery.kinds import FUNCTIONS
+from chebact.surgery.kinds import kind_of
 from chebact.surgery.layouts import CONVOLUTIONS, Layout, produced_by
 from chebact.surgery.sources import call_at, definition_of, nested_codes
 from chebact.surgery.trials import run_alike
-from chebact.torch_modes import transforms_active
+from chebact.torch_modes import transforms_active, without_functions
 
 __all__ = ["Call", "Observation", "Place", "names_function", "observe", "value_of"]
 
+Kinds = tuple[type[nn.Module], ...]
 SAMPLE = 4096  # inputs of a call that are kept
 TORCH, OURS = str(Path(torch.__file__).parent), str(Path(__file__).parent)
 MODULE = nn.Module._call_impl.__code__.co_filename
@@ -91,7 +92,7 @@ class Observation:
 
 
 def observe(
-    make: Callable[[], nn.Module], example: Any, is_activation: Callable[[Any], bool], channel_dim: int | None
+    make: Callable[[], nn.Module], example: Any, kinds: Kinds, functions: Collection[Any], channel_dim: int | None
 ) -> Observation:
     """Run a copy of a model on `example`, in evaluation mode and without derivatives, and write down what happened.
 
@@ -102,7 +103,7 @@ def observe(
 
     @contextmanager
     def watch(model: nn.Module) -> Iterator[None]:
-        watchers.append(watcher := _Watcher(model, is_activation, batch, channel_dim))
+        watchers.append(watcher := _Watcher(model, kinds, functions, batch, channel_dim))
         with ExitStack() as stack:
             for part in model.modules():
                 stack.callback(part.register_forward_pre_hook(watcher.enter, prepend=True, with_kwargs=True).remove)
@@ -125,12 +126,17 @@ class _Watcher(TorchFunctionMode):
     """Is told of the modules that a model calls by hooks, and of the functions as a mode."""
 
     def __init__(
-        self, model: nn.Module, is_activation: Callable[[Any], bool], batch: int | None, channel_dim: int | None
+        self, model: nn.Module, kinds: Kinds, functions: Collection[Any], batch: int | None, channel_dim: int | None
     ) -> None:
         super().__init__()
-        self.model, self.is_activation, self.batch, self.channel_dim = model, is_activation, batch, channel_dim
+        self.model, self.kinds, self.functions, self.batch, self.channel_dim = (
+            model,
+            kinds,
+            functions,
+            batch,
+            channel_dim,
+        )
         self.names = {id(part): name for name, part in model.named_modules()}
-        self.functions = {function for function in FUNCTIONS if is_activation(function)}
         self.twins, self.calls, self.unbatched = Twins(), list[Call](), ""
         self.stack: list[tuple[nn.Module, int, Call | None]] = []
         self.visits = 0
@@ -139,7 +145,7 @@ class _Watcher(TorchFunctionMode):
         if self.twins.busy:
             return
         call = None
-        if self.is_activation(module) and self.stack and self.stack[-1][2] is None:
+        if kind_of(module, self.kinds) and self.stack and self.stack[-1][2] is None:
             x = args[0] if args else next(iter(kwargs.values()), None)
             if isinstance(x, Tensor):
                 with self.twins.alone():
@@ -149,21 +155,19 @@ class _Watcher(TorchFunctionMode):
         self.twins.quiet += call is not None or _is_layer(module)
 
     def leave(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
-        if self.twins.busy:
-            return
-        if not self.stack or self.stack[-1][0] is not module:  # its entry failed
+        if self.twins.busy or not self.stack or self.stack[-1][0] is not module:  # its entry failed
             return
         _, _, call = self.stack.pop()
         self.twins.quiet -= call is not None or _is_layer(module)
         if transforms_active() or self.twins.quiet:
             return
-        if call is not None:
-            self._follow(call, output)
-            return
-        first = output[0] if isinstance(output, tuple) and output else output
-        if isinstance(layer := module, CONVOLUTIONS) and isinstance(first, Tensor) and first.dim() < layer.weight.dim():
-            self.unbatched = self.unbatched or type(layer).__name__
-        self.twins.note(module, output)
+        with without_functions():
+            if call is not None:
+                self._follow(call, output)
+                return
+            if isinstance(module, CONVOLUTIONS) and isinstance(output, Tensor) and output.dim() < module.weight.dim():
+                self.unbatched = self.unbatched or type(module).__name__
+            self.twins.note(module, output)
 
     def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}

@@ -17,7 +17,7 @@ from chebact.surgery.checking import check_arguments, check_channel_dim, say_not
 from chebact.surgery.choosing import Where, choose
 from chebact.surgery.comparing import difference_between, has_numbers
 from chebact.surgery.finding import find_activations
-from chebact.surgery.kinds import DEFAULT_KINDS, is_activation
+from chebact.surgery.kinds import DEFAULT_KINDS, functions_of, is_activation
 from chebact.surgery.observing import observe
 from chebact.surgery.report import Report
 from chebact.surgery.sites import Site, plans_of
@@ -102,13 +102,14 @@ def replace_activations(
     )
     with torch.inference_mode(False):  # heights that are made in inference mode cannot be trained
         wanted = partial(is_activation, kinds=kinds, functional=functional)
+        functions = functions_of(kinds) if functional else set[Any]()
         trials = list[Trial]()
 
         def make() -> nn.Module:
             trials.append(Trial(model))
             return trials[-1].model
 
-        seen = None if example is None else observe(make, example, wanted, channel_dim)
+        seen = None if example is None else observe(make, example, kinds, functions, channel_dim)
         found = find_activations(model if seen is None else seen.model, kinds, wanted, seen)
         if not found.sites:
             raise ValueError(say_nothing_found(model, found.left, kinds))
