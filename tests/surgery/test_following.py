@@ -243,6 +243,14 @@ def test_wherever_the_numbers_of_a_layer_go_the_axis_is_known_or_nothing_is(name
     assert got == axis
 
 
+def test_heads_of_attention_have_a_curve_each():
+    def split(net, x):
+        return F.relu(net["conv"](x).reshape(2, 4, 8, 25).transpose(2, 3))
+
+    (row,) = chebact.replace_activations(Net(split, conv=nn.Conv2d(3, 32, 1)), torch.randn(2, 3, 5, 5)).report.replaced
+    assert (row.channels, row.channel_dim, row.evidence) == (4, 1, "heads after Conv2d")
+
+
 def cube(net, x):
     return F.relu(net["line"](x).permute(0, 2, 1))
 

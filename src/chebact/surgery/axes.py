@@ -186,7 +186,8 @@ class Twins:
     def find(self, x: Tensor) -> Layout | str | None:
         """The layout of what an activation is given: along one axis some change and others do not, whatever the rest.
 
-        Of more than two axes the first is the batch: a reshape of a batch of 1 joins the channels with it.
+        Of more than two axes the first is the batch: a reshape of a batch of 1 joins the channels with it. Of channels
+        that were split into heads, at the second of four axes as in attention, a head is one.
         """
         twin = self.twins.get(x)
         if twin is None or x.dim() < 2 or twin.tensor.shape != x.shape:
@@ -198,6 +199,8 @@ class Twins:
         if len(axes) == 1 and (axes[0] or x.dim() == 2):
             (axis,) = axes
             return Layout(x.shape[axis], -1 if axis == x.dim() - 1 > 1 else axis, f"after {twin.evidence}")
+        if not twin.is_mixed and x.dim() == 4 and _spread(x, twin.tensor) in ([1, 2], [1, 3]):
+            return Layout(x.shape[1], 1, f"heads after {twin.evidence}")
         return PRODUCT if twin.is_mixed else ""
 
 
@@ -221,6 +224,12 @@ def _axes(x: Tensor, twin: Tensor, strict: bool = True) -> list[int]:
         if bool(some.any()) and not bool(some.all()) and (not strict or torch.equal(some, every)):
             found.append(axis)
     return found
+
+
+def _spread(x: Tensor, twin: Tensor) -> list[int]:
+    """The axes along which it changes which numbers differ: several where channels were split, as into heads."""
+    changed = x != twin
+    return [axis for axis in range(x.dim()) if not torch.equal(changed.any(axis), changed.all(axis))]
 
 
 def _share(x: Tensor, twin: Tensor) -> float:

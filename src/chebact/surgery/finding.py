@@ -8,6 +8,7 @@ from typing import Any
 
 from torch import nn
 
+from chebact.surgery.checking import is_hidden
 from chebact.surgery.kinds import kind_of
 from chebact.surgery.methods import kinds_asked, unreached
 from chebact.surgery.observing import Observation
@@ -17,6 +18,7 @@ from chebact.surgery.sites import Site, find_sites, reads_again
 
 __all__ = ["Found", "find_activations"]
 
+HIDDEN = "it is compiled, or a script, whose calls cannot be changed; replace its activations before that"
 SHARED = "it writes into its input, which others may read; pass example"
 
 
@@ -38,12 +40,15 @@ def find_activations(
         above, _, last = name.rpartition(".")
         return beside(parts[above], last)
 
+    hidden = tuple(name for name, part in parts.items() if is_hidden(part))
     calls = read_calls(model, wanted) if seen is None else seen.calls
+    calls = [call for call in calls if not _is_below(call.attribute or call.owner or call.caller, hidden)]
     sites, left = find_sites(model, calls, kinds, known)
+    left += [Left(name, type(parts[name]).__name__, HIDDEN) for name in hidden if not _is_below(name, hidden, 1)]
     names = {site.name for site in sites} | {each.name for each in left}
     held = {id(site.callee): site for site in reversed(sites) if isinstance(site.callee, nn.Module)}
     for name, part in parts.items():
-        if wanted(part) and name and name not in names:
+        if wanted(part) and name and name not in names and not _is_below(name, hidden):
             if id(part) in held:
                 held[id(part)].twins.append(name)
             else:
@@ -68,6 +73,11 @@ def find_activations(
         else:
             kept.append(site)
     return Found(kept, left)
+
+
+def _is_below(name: str, hidden: tuple[str, ...], least: int = 0) -> bool:
+    """Whether a module is one of those that hide what they call, or inside of one."""
+    return any((name == each and not least) or name.startswith(f"{each}.") for each in hidden)
 
 
 def _shared(site: Site) -> str:

@@ -37,11 +37,15 @@ PASSED = tuple(f"{TORCH}/{name}.py" for name in ("nn/functional", "overrides", "
 
 
 class Place(NamedTuple):
-    """A call in a function: where the function lives, or None where nobody knows; its code; where the call ends."""
+    """A call in a function: where the function lives, or None where nobody knows; its code; where the call ends.
+
+    `is_direct`: the call above it calls this function, and not another that does.
+    """
 
     home: Home | None
     code: CodeType
     end: tuple[int, int]
+    is_direct: bool = True
 
     @property
     def definition(self) -> Any:
@@ -287,9 +291,8 @@ def _trace_back(frame: FrameType, names: dict[int, str]) -> tuple[str | None, tu
     for (each, end), above in zip(places, [*places[1:], None], strict=True):
         own = _first_argument(each) is owner
         home = find_home(owner, each.f_code) if own else None
-        if home is None and above is not None:
-            home = _called_home(each.f_code, *above)
-        made.append(Place(home, each.f_code, end))
+        called = None if above is None else _called_home(each.f_code, *above)
+        made.append(Place(home or called, each.f_code, end, above is None or called is not None))
     return names[id(owner)], tuple(reversed(made))
 
 

@@ -315,7 +315,7 @@ class _Frame:
         taken = consumed_by(layer)
         if taken is not None:
             for call in x.calls:
-                if isinstance(call.layout, str):
+                if call.layout == UNKNOWN:
                     call.layout = taken._replace(evidence=f"before {taken.evidence}")
         if isinstance(layer, PASSING):
             return x

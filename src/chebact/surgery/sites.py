@@ -191,6 +191,8 @@ class _Finder:
         if len(ways) > 1 or len({len(way) for way in min(ways)}) > 1:
             return "the number of its calls in a pass is not fixed"
         (way,) = ways
+        if not all(place.is_direct for places in way for place in places):
+            return "it is called several times per pass, by a function that another one calls"
         if any(way.count(places) > 1 and not _is_fixed(places) for places in way):
             return "it is called several times per pass, in a loop whose length is not that of the model"
         return [list(some) for some in zip(*visits.values(), strict=True)]
