@@ -200,6 +200,23 @@ def test_what_the_example_does_not_reach_is_left_with_its_line():
     assert [row.name for row in both.replaced] == ["act", "relu"]
 
 
+def test_without_an_example_what_the_code_does_not_tell_is_reported_too():
+    model = nn.Sequential(Computed(), nn.Linear(4, 4), nn.ReLU())
+    report = chebact.replace_activations(model).report
+    assert [row.name for row in report.replaced] == ["2", "0.act"]
+    ((name, _, reason),) = report.left
+    assert name == "0.forward"
+    assert reason.startswith("getattr(F, self.kind)(self.act(self.line(x)) - 1) in test_replacing.py:")
+    space = {"nn": nn, "F": F}
+    exec("class Written(nn.Linear):\n    def forward(self, x):\n        return F.relu(super().forward(x))", space)
+    model = nn.Sequential(space["Written"](4, 4), nn.Linear(4, 4), nn.ReLU())
+    for example in (None, drawn(3, 4)):
+        report = chebact.replace_activations(model, example).report
+        assert [row.name for row in report.replaced] == ["2"]
+        assert [row.kind for row in report.left] == ["ReLU"]
+        assert "has no source, or another than what runs" in report.left[0].reason
+
+
 class Branches(nn.Module):
     """One activation for tensors of several widths, in a forward that writes into the list that it is given."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,7 @@ from torch import nn
 
 from chebact.surgery.checking import is_hidden
 from chebact.surgery.kinds import kind_of
-from chebact.surgery.methods import kinds_asked, unreached
+from chebact.surgery.methods import kinds_asked, unreached, untold
 from chebact.surgery.observing import Observation
 from chebact.surgery.reading import beside, read_calls
 from chebact.surgery.report import Left
@@ -31,7 +31,11 @@ class Found:
 
 
 def find_activations(
-    model: nn.Module, kinds: tuple[type[nn.Module], ...], wanted: Callable[[Any], bool], seen: Observation | None
+    model: nn.Module,
+    kinds: tuple[type[nn.Module], ...],
+    functions: Collection[Any],
+    wanted: Callable[[Any], bool],
+    seen: Observation | None,
 ) -> Found:
     """The activations of a model, by a run of it or by its code."""
     parts = dict(model.named_modules(remove_duplicate=False))
@@ -62,6 +66,8 @@ def find_activations(
         left += unreached(
             model, wanted, {(place.code.co_filename, place.end) for call in calls for place in call.places}
         )
+    else:
+        left += untold(model, functions)
     asked = kinds_asked(model)
     kept = list[Site]()
     for site in sites:

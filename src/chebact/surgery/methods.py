@@ -9,14 +9,16 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any
 
+import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from chebact.surgery.kinds import FUNCTIONS, KINDS
 from chebact.surgery.observing import value_of
 from chebact.surgery.report import Left
 from chebact.surgery.sources import calls_in, definition_of, nested_codes
 
-__all__ = ["kinds_asked", "unreached"]
+__all__ = ["kinds_asked", "unreached", "untold"]
 
 NAMES = {kind.name for kind in KINDS}
 WORDS = {str(getattr(function, "__name__", "")) for function in FUNCTIONS}
@@ -52,6 +54,25 @@ def unreached(model: nn.Module, wanted: Callable[[Any], bool], seen: Collection[
                 yield Left(
                     name, kind, f"the example does not reach {ast.unparse(node)} in {where}; it stays what it is"
                 )
+
+
+def untold(model: nn.Module, functions: Collection[Any]) -> Iterator[Left]:
+    """Calls that no code shows, where there is no run: in functions without source, and of what getattr finds."""
+    words = {str(getattr(function, "__name__", "")): FUNCTIONS[function].name for function in functions}
+    for path, part, function in _methods(model):
+        code = function.__code__
+        definition, line = definition_of(code), f"{Path(code.co_filename).name}:{code.co_firstlineno}"
+        name = f"{path}.{function.__name__}" if path else function.__name__
+        found = [word for word in code.co_names if word in words and not hasattr(part, word)]
+        if definition is None and found:
+            yield Left(name, words[found[0]], f"the function at {line} has no source, or another than what runs")
+        for node in calls_in(definition) if definition is not None and "getattr" in code.co_names else ():
+            inner = node.func
+            if isinstance(inner, ast.Call) and ast.unparse(inner.func) == "getattr" and len(inner.args) > 1:
+                owner = value_of(inner.args[0], {}, function.__globals__)
+                if owner is torch or owner is functional:
+                    text = f"{ast.unparse(node)} in {Path(code.co_filename).name}:{node.lineno}"
+                    yield Left(name, "a function", f"{text} is not told by its code; pass example")
 
 
 def _methods(model: nn.Module) -> Iterator[tuple[str, nn.Module, FunctionType]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
@@ -110,7 +111,7 @@ def replace_activations(
             return trials[-1].model
 
         seen = None if example is None else observe(make, example, kinds, functions, channel_dim)
-        found = find_activations(model if seen is None else seen.model, kinds, wanted, seen)
+        found = find_activations(model if seen is None else seen.model, kinds, functions, wanted, seen)
         if not found.sites:
             raise ValueError(say_nothing_found(model, found.left, kinds))
         check_channel_dim(channel_dim, found.sites)
@@ -128,11 +129,11 @@ def replace_activations(
         if seen is None:
             plans, more = plans_of(model, sites)
         else:
-            plans, more = verify(make, sites, example, seen.output, any(map(is_lazy_layer, model.modules())))
+            plans, more = verify(make, model, sites, example, seen.output, any(map(is_lazy_layer, model.modules())))
 
             def operated() -> nn.Module:
                 trial = make()
-                put_(trial, sites, built, plans)
+                put_(trial, sites, deepcopy(built), plans)
                 return trial
 
             report = replace(report, output_difference=difference_between(run_alike(operated, example), seen.output))

@@ -22,20 +22,8 @@ __all__ = ["UNKNOWN", "beside", "is_of_torch", "read_calls"]
 
 UNKNOWN = "no layer beside it tells its channels; pass example"
 KEEPING = {
-    "contiguous",
-    "clone",
-    "view_as",
-    "detach",
-    "float",
-    "to",
-    "dropout",
-    "dropout2d",
-    "max_pool2d",
-    "avg_pool2d",
-    "add",
-    "mul",
-    "sub",
-    "add_",
+    *("contiguous", "clone", "view_as", "detach", "float", "to", "dropout", "dropout2d", "max_pool2d", "avg_pool2d"),
+    *("add", "mul", "sub", "add_"),
 }
 """Functions and methods that leave the channels of their first argument as they are."""
 DEEPEST = 6  # functions that call each other

@@ -53,7 +53,7 @@ def put_(model: nn.Module, sites: Sequence[Site], built: Sequence[nn.Module], pl
 
 
 def verify(
-    make: Callable[[], nn.Module], sites: Sequence[Site], example: Any, output: Any, is_lazy: bool
+    make: Callable[[], nn.Module], model: nn.Module, sites: Sequence[Site], example: Any, output: Any, is_lazy: bool
 ) -> tuple[dict[str, Plan], tuple[str, ...]]:
     """The changes with which the model computes what it did, with the old functions in the new places: `output`.
 
@@ -63,12 +63,12 @@ def verify(
     in_place = [site for site in sites if site.in_place]
     wanted = _Run(output, {}) if is_lazy or not in_place else _run(make, example)
     training = None if is_lazy or not in_place else run_in_training(make(), example)
-    apart = _try(make, sites, example, wanted, training)
+    apart = _try(make, model, sites, example, wanted, training)
     if apart is not None and in_place:
-        first, writable = apart, [site for site in in_place if len(site.seen) == 1 or site.spot is not None]
-        for site in writable:
-            site.writes = bool(site.seen[0].places)
-        apart = _try(make, sites, example, wanted, training)
+        first = apart
+        for site in in_place:
+            site.writes = bool(site.seen[0].places) and len({call.places for call in site.seen}) == 1
+        apart = _try(make, model, sites, example, wanted, training)
         if apart is not None:
             names = ", ".join(site.name for site in in_place if not site.writes) or in_place[0].name
             raise ValueError(
@@ -82,13 +82,13 @@ def verify(
             f"model must compute the same with the old functions in the new places, got {apart} with {names}; leave "
             "them out with where or functional=False"
         )
-    return plans_of(make(), sites)
+    return plans_of(model, sites)
 
 
-def _try(make: Any, sites: Sequence[Site], example: Any, wanted: _Run, training: Any) -> str | None:
+def _try(make: Any, given: nn.Module, sites: Sequence[Site], example: Any, wanted: _Run, training: Any) -> str | None:
     """What differs from the model with stand-ins in it; None is nothing."""
     called = set[str]()
-    plans, _ = plans_of(make(), sites)
+    plans, _ = plans_of(given, sites)
 
     def operated() -> nn.Module:
         model: nn.Module = make()
