@@ -116,9 +116,7 @@ def test_a_layer_that_starts_at_zero_does_not_hide_what_it_is_given():
                         part.bias.copy_(torch.arange(8) / 8 - 0.5)
         assert torch.equal(same(x), model(x))
     hidden = nn.Sequential(nn.ReLU(inplace=True), nn.Linear(8, 8))
-    with pytest.raises(
-        ValueError, match=r"wrote into its input, got inplace=True at branch.0 and an input of last that"
-    ):
+    with pytest.raises(ValueError, match=r"wrote into its input, got inplace=True at branch.0 and an output that"):
         chebact.replace_activations(Hidden(hidden), x)
 
 

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.weak import WeakTensorKeyDictionary
 
-from chebact.surgery.layouts import Layout, layout_of_output, produced_by
+from chebact.surgery.layouts import Layout, produced_by
 from chebact.torch_modes import without_functions
 
 __all__ = ["PRODUCT", "Twin", "Twins"]
@@ -70,9 +70,9 @@ class Twins:
         first = output[0] if isinstance(output, tuple) and output else output
         if not isinstance(first, Tensor) or isinstance(layer, nn.Sequential):
             return
-        layout, known = layout_of_output(layer, tuple(first.shape)), produced_by(layer)
-        if layout is not None and known is not None and layout[:2] == known[:2]:
-            self.start(first, layout.channel_dim, layout.evidence)
+        known, shape = produced_by(layer), tuple(first.shape)
+        if known is not None and len(shape) > 1 and shape[known.channel_dim :][:1] == (known.channels,):
+            self.start(first, known.channel_dim, known.evidence)
         elif (twin := self.twins.get(first)) is not None and twin.evidence == "weights":
             self.twins[first] = twin._replace(evidence=type(layer).__name__, is_weight=False)
 

@@ -42,17 +42,8 @@ class Kind(NamedTuple):
 
 _F, _T = functional, torch.Tensor
 _GELUS = (
-    "AccurateGELUActivation",
-    "BloomGelu",
-    "ClippedGELUActivation",
-    "FastGELUActivation",
-    "GELU",
-    "GELUActivation",
-    "GELUTanh",
-    "NewGELUActivation",
-    "PytorchGELUTanh",
-    "QuickGELU",
-    "QuickGELUActivation",
+    *("AccurateGELUActivation", "BloomGelu", "ClippedGELUActivation", "FastGELUActivation", "GELU", "GELUActivation"),
+    *("GELUTanh", "NewGELUActivation", "PytorchGELUTanh", "QuickGELU", "QuickGELUActivation"),
 )
 KINDS: tuple[Kind, ...] = (
     Kind(nn.ReLU, (_F.relu, torch.relu, _T.relu, _F.relu_, torch.relu_, _T.relu_)),

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from torch import nn
 
-__all__ = ["CONVOLUTIONS", "PASSING", "Layout", "consumed_by", "layout_of_output", "produced_by"]
+__all__ = ["CONVOLUTIONS", "PASSING", "Layout", "consumed_by", "produced_by"]
 
 
 class Layout(NamedTuple):
@@ -19,27 +19,12 @@ class Layout(NamedTuple):
 
 CONVOLUTIONS = (nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.ConvTranspose1d, nn.ConvTranspose2d, nn.ConvTranspose3d)
 NORMS = (
-    nn.BatchNorm1d,
-    nn.BatchNorm2d,
-    nn.BatchNorm3d,
-    nn.SyncBatchNorm,
-    nn.InstanceNorm1d,
-    nn.InstanceNorm2d,
-    nn.InstanceNorm3d,
+    *(nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d, nn.SyncBatchNorm),
+    *(nn.InstanceNorm1d, nn.InstanceNorm2d, nn.InstanceNorm3d),
 )
 PASSING = (
-    nn.Identity,
-    nn.Dropout,
-    nn.Dropout1d,
-    nn.Dropout2d,
-    nn.Dropout3d,
-    nn.MaxPool1d,
-    nn.MaxPool2d,
-    nn.MaxPool3d,
-    nn.AvgPool1d,
-    nn.AvgPool2d,
-    nn.AvgPool3d,
-    nn.Upsample,
+    *(nn.Identity, nn.Upsample, nn.Dropout, nn.Dropout1d, nn.Dropout2d, nn.Dropout3d),
+    *(nn.MaxPool1d, nn.MaxPool2d, nn.MaxPool3d, nn.AvgPool1d, nn.AvgPool2d, nn.AvgPool3d),
 )
 """Layers that leave the channels as they are."""
 
@@ -91,20 +76,3 @@ def _layout(layer: nn.Module, side: str) -> Layout | None:
     if isinstance(layer, nn.Embedding) and side == "out":
         return Layout(layer.embedding_dim, -1, name)
     return None
-
-
-def layout_of_output(layer: nn.Module, shape: tuple[int, ...]) -> Layout | None:
-    """The channels of an output that was seen: by the kind of layer, else by the one axis as long as its parameters.
-
-    >>> layout_of_output(nn.Linear(3, 8), (2, 5, 8)).channel_dim
-    -1
-    """
-    found = None if isinstance(layer, nn.Sequential) else _layout(layer, "out")
-    if found is not None and len(shape) > 1 and shape[found.channel_dim] == found.channels:
-        return found
-    lengths = {len(p) for p in layer.parameters(recurse=False) if p.dim() == 1}
-    axes: list[Any] = [axis for axis in range(1, len(shape)) if shape[axis] in lengths]
-    if len(axes) != 1:
-        return None
-    axis = axes[0]
-    return Layout(shape[axis], -1 if axis == len(shape) - 1 else axis, type(layer).__name__)
