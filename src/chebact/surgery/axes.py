@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.weak import WeakTensorKeyDictionary
 
-from chebact.surgery.layouts import Layout, produced_by
+from chebact.surgery.kinds import Layout, produced_by
 from chebact.torch_modes import without_functions
 
 __all__ = ["PRODUCT", "Twin", "Twins"]

@@ -2,21 +2,120 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+import ast
+import inspect
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
+from pathlib import Path
+from types import FunctionType
 from typing import Any
 
-from torch import nn
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
 
 from chebact.surgery.checking import is_hidden
-from chebact.surgery.kinds import kind_of
-from chebact.surgery.methods import kinds_asked, unreached, untold
-from chebact.surgery.observing import Observation
+from chebact.surgery.kinds import FUNCTIONS, KINDS, kind_of
+from chebact.surgery.observing import Observation, value_of
 from chebact.surgery.reading import beside, read_calls
 from chebact.surgery.report import Left
 from chebact.surgery.sites import Site, find_sites, reads_again
+from chebact.surgery.sources import calls_in, definition_of, nested_codes
 
-__all__ = ["Found", "find_activations"]
+__all__ = ["Found", "find_activations", "kinds_asked", "unreached", "untold"]
+
+
+NAMES = {kind.name for kind in KINDS}
+WORDS = {str(getattr(function, "__name__", "")) for function in FUNCTIONS}
+
+
+def kinds_asked(model: nn.Module) -> dict[type, str]:
+    """The kinds that methods of a model ask for with isinstance or type, and where."""
+    found = dict[type, str]()
+    for _, _, function in _methods(model):
+        found |= _asked(function)
+    return found
+
+
+def unreached(model: nn.Module, wanted: Callable[[Any], bool], seen: Collection[tuple[str, Any]]) -> Iterator[Left]:
+    """The calls of functions in methods of a model that a run did not reach: of those that it did reach, `seen` are the
+    files and the ends.
+    """
+    for path, part, function in _methods(model):
+        if wanted(part):
+            continue
+        code = function.__code__
+        names = set(code.co_names).union(*(each.co_names for each in nested_codes(code)))
+        definition = definition_of(code) if names & WORDS else None
+        for node in calls_in(definition) if definition is not None else ():
+            value = value_of(node.func, {code.co_varnames[0]: part} if code.co_varnames else {}, function.__globals__)
+            if value is None and isinstance(node.func, ast.Attribute):
+                value = getattr(Tensor, node.func.attr, None)
+            place = code.co_filename, (node.end_lineno, node.end_col_offset)
+            if not isinstance(value, nn.Module) and wanted(value) and place not in seen:
+                kind = FUNCTIONS[value].name
+                name = f"{path}.{kind.lower()}()" if path else f"{kind.lower()}()"
+                where = f"{Path(code.co_filename).name}:{node.lineno}"
+                yield Left(
+                    name, kind, f"the example does not reach {ast.unparse(node)} in {where}; it stays what it is"
+                )
+
+
+def untold(model: nn.Module, functions: Collection[Any]) -> Iterator[Left]:
+    """Calls that no code shows, where there is no run: in functions without source, and of what getattr finds."""
+    words = {str(getattr(function, "__name__", "")): FUNCTIONS[function].name for function in functions}
+    for path, part, function in _methods(model):
+        code = function.__code__
+        definition, line = definition_of(code), f"{Path(code.co_filename).name}:{code.co_firstlineno}"
+        name = f"{path}.{function.__name__}" if path else function.__name__
+        found = [word for word in code.co_names if word in words and not hasattr(part, word)]
+        if definition is None and found:
+            yield Left(name, words[found[0]], f"the function at {line} has no source, or another than what runs")
+        for node in calls_in(definition) if definition is not None and "getattr" in code.co_names else ():
+            inner = node.func
+            if isinstance(inner, ast.Call) and ast.unparse(inner.func) == "getattr" and len(inner.args) > 1:
+                owner = value_of(inner.args[0], {}, function.__globals__)
+                if owner is torch or owner is functional:
+                    text = f"{ast.unparse(node)} in {Path(code.co_filename).name}:{node.lineno}"
+                    yield Left(name, "a function", f"{text} is not told by its code; pass example")
+
+
+def _methods(model: nn.Module) -> Iterator[tuple[str, nn.Module, FunctionType]]:
+    """The methods of the modules of a model, each once; those of torch's own classes and `__init__` aside."""
+    done = set[Any]()
+    for path, part in model.named_modules():
+        for holder in type(part).__mro__:
+            if holder not in done and not holder.__module__.startswith("torch."):
+                done.add(holder)
+                for name, value in vars(holder).items():
+                    function = inspect.unwrap(value) if isinstance(value, FunctionType) else None
+                    if isinstance(function, FunctionType) and name != "__init__":
+                        yield path, part, function
+
+
+def _asked(function: FunctionType) -> dict[type, str]:
+    code = function.__code__
+    if not {"isinstance", "type"} & set(code.co_names) or not NAMES & set(code.co_names):
+        return {}
+    definition, found = definition_of(code), dict[type, str]()
+    for node in ast.walk(definition) if definition is not None else ():
+        for each in _kinds_in(node):
+            value: Any = value_of(each, {}, function.__globals__)
+            if isinstance(value, type) and any(issubclass(value, kind.module) for kind in KINDS):
+                found[value] = f"{ast.unparse(node)} in {Path(code.co_filename).name}:{getattr(node, 'lineno', 0)}"
+    return found
+
+
+def _kinds_in(node: ast.AST) -> Iterator[ast.AST]:
+    """The expressions for classes in a question."""
+    asked: list[Any] = []
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "isinstance":
+        asked = node.args[1:]
+    elif isinstance(node, ast.Compare) and isinstance(node.left, ast.Call):
+        asked = node.comparators if getattr(node.left.func, "id", "") == "type" else []
+    for each in asked:
+        yield from each.elts if isinstance(each, ast.Tuple) else (each,)
+
 
 HIDDEN = "it is compiled, or a script, whose calls cannot be changed; replace its activations before that"
 SHARED = "it writes into its input, which others may read; pass example"

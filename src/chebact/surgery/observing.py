@@ -20,10 +20,8 @@ from torch.overrides import TorchFunctionMode
 from chebact.recording import refused_example
 from chebact.surgery.axes import Twins
 from chebact.surgery.comparing import tensors_in
-from chebact.surgery.homes import Home, find_home, home_of_value
-from chebact.surgery.kinds import kind_of
-from chebact.surgery.layouts import CONVOLUTIONS, Layout, produced_by
-from chebact.surgery.sources import call_at, definition_of, nested_codes
+from chebact.surgery.kinds import CONVOLUTIONS, Layout, kind_of, produced_by
+from chebact.surgery.sources import Home, call_at, definition_of, find_home, home_of_value, nested_codes
 from chebact.surgery.trials import run_alike
 from chebact.torch_modes import transforms_active, without_functions
 

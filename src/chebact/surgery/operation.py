@@ -14,8 +14,7 @@ from torch import nn
 from chebact.checks import Interval, check_degree
 from chebact.initial import Init
 from chebact.surgery.building import build, describe, find_interval
-from chebact.surgery.checking import check_arguments, check_channel_dim, say_nothing_found
-from chebact.surgery.choosing import Where, choose
+from chebact.surgery.checking import Where, check_arguments, check_channel_dim, choose, say_nothing_found
 from chebact.surgery.comparing import difference_between, has_numbers
 from chebact.surgery.finding import find_activations
 from chebact.surgery.kinds import DEFAULT_KINDS, functions_of, is_activation

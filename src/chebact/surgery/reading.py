@@ -12,11 +12,9 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from chebact.surgery.homes import Home, find_home
-from chebact.surgery.kinds import METHODS
-from chebact.surgery.layouts import PASSING, Layout, consumed_by, produced_by
+from chebact.surgery.kinds import METHODS, PASSING, Layout, consumed_by, produced_by
 from chebact.surgery.observing import Call, Place, names_function
-from chebact.surgery.sources import definition_of
+from chebact.surgery.sources import Home, definition_of, find_home
 
 __all__ = ["UNKNOWN", "beside", "is_of_torch", "read_calls"]
 

@@ -10,9 +10,18 @@ from typing import Any, NamedTuple
 
 from torch import Tensor, nn
 
-from chebact.surgery.homes import Home, copy_function, function_at, with_function
 from chebact.surgery.kinds import FUNCTIONS
-from chebact.surgery.sources import as_statement, calls_in, compile_function, definition_of, remember
+from chebact.surgery.sources import (
+    Home,
+    as_statement,
+    calls_in,
+    compile_function,
+    copy_function,
+    definition_of,
+    function_at,
+    remember,
+    with_function,
+)
 
 __all__ = ["Change", "Plan", "Rewritten", "Target", "keep_children_", "rewrite_"]
 

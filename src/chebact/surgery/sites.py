@@ -14,13 +14,11 @@ import torch
 from torch import Tensor, nn
 
 from chebact.initial import Function
-from chebact.surgery.homes import Home
-from chebact.surgery.kinds import FUNCTIONS, function_of_call, function_of_module, is_pointwise, kind_of
-from chebact.surgery.layouts import Layout
+from chebact.surgery.kinds import FUNCTIONS, Layout, function_of_call, function_of_module, is_pointwise, kind_of
 from chebact.surgery.observing import Call, Place
 from chebact.surgery.report import Left
 from chebact.surgery.rewriting import Change, Plan, Target
-from chebact.surgery.sources import calls_in, loops_around
+from chebact.surgery.sources import Home, calls_in, loops_around
 
 __all__ = ["Site", "find_sites", "plans_of", "reads_again"]
 
