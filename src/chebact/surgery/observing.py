@@ -331,7 +331,8 @@ def names_function(node: Any, function: Any, names: Any, more: Any) -> tuple[boo
     while isinstance(root, ast.Attribute):
         root = root.value
     of_module = isinstance(root, ast.Name) and isinstance(value_of(root, names, more), ModuleType)
-    return value is function or getattr(value, "func", None) is function, of_module and value is function
+    is_partial = getattr(value, "func", None) is function
+    return value is function or is_partial, is_partial or (of_module and value is function)
 
 
 def value_of(node: Any, names: Any, more: Any) -> Any:
