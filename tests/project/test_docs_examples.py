@@ -2,8 +2,8 @@
 
 import doctest
 import importlib
-import linecache
 import importlib.util
+import linecache
 import re
 import tomllib
 import warnings

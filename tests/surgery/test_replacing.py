@@ -206,7 +206,7 @@ def test_without_an_example_what_the_code_does_not_tell_is_reported_too():
     assert [row.name for row in report.replaced] == ["2", "0.act"]
     ((name, _, reason),) = report.left
     assert name == "0.forward"
-    assert reason.startswith("getattr(F, self.kind)(self.act(self.line(x)) - 1) in test_replacing.py:")
+    assert reason.startswith("getattr(F, self.kind) in test_replacing.py:")
     space = {"nn": nn, "F": F}
     exec("class Written(nn.Linear):\n    def forward(self, x):\n        return F.relu(super().forward(x))", space)
     model = nn.Sequential(space["Written"](4, 4), nn.Linear(4, 4), nn.ReLU())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Hashable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import FunctionType
@@ -16,7 +16,7 @@ from torch.nn import functional
 
 from chebact.surgery.checking import is_hidden
 from chebact.surgery.kinds import FUNCTIONS, KINDS, kind_of
-from chebact.surgery.observing import Observation, value_of
+from chebact.surgery.observing import Call, Observation, value_of
 from chebact.surgery.reading import beside, read_calls
 from chebact.surgery.report import Left
 from chebact.surgery.sites import Site, find_sites, reads_again
@@ -61,22 +61,33 @@ def unreached(model: nn.Module, wanted: Callable[[Any], bool], seen: Collection[
                 )
 
 
-def untold(model: nn.Module, functions: Collection[Any]) -> Iterator[Left]:
-    """Calls that no code shows, where there is no run: in functions without source, and of what getattr finds."""
+def untold(model: nn.Module, functions: Collection[Any], calls: Collection[Call]) -> Iterator[Left]:
+    """What names a function of activations and is none of the calls that were read: as a value, by getattr, or where
+    there is no source.
+    """
     words = {str(getattr(function, "__name__", "")): FUNCTIONS[function].name for function in functions}
+    read = {id(part) for call in calls if call.places for part in ast.walk(call.places[-1].node.func)}  # type: ignore[union-attr]
     for path, part, function in _methods(model):
         code = function.__code__
-        definition, line = definition_of(code), f"{Path(code.co_filename).name}:{code.co_firstlineno}"
+        definition, place = definition_of(code), Path(code.co_filename).name
         name = f"{path}.{function.__name__}" if path else function.__name__
         found = [word for word in code.co_names if word in words and not hasattr(part, word)]
         if definition is None and found:
+            line = f"{place}:{code.co_firstlineno}"
             yield Left(name, words[found[0]], f"the function at {line} has no source, or another than what runs")
-        for node in calls_in(definition) if definition is not None and "getattr" in code.co_names else ():
-            inner = node.func
-            if isinstance(inner, ast.Call) and ast.unparse(inner.func) == "getattr" and len(inner.args) > 1:
-                owner = value_of(inner.args[0], {}, function.__globals__)
+        for value in function.__defaults__ or ():
+            if isinstance(value, Hashable) and value in functions:
+                yield Left(
+                    name, FUNCTIONS[value].name, f"it is a default in {place}:{code.co_firstlineno}; pass example"
+                )
+        for node in ast.walk(definition) if definition is not None and {*found, "getattr"} & {*code.co_names} else ():
+            word = getattr(node, "attr", getattr(node, "id", ""))
+            if isinstance(node, (ast.Name, ast.Attribute)) and word in found and id(node) not in read:
+                yield Left(name, words[word], f"{ast.unparse(node)} in {place}:{node.lineno} is no call; pass example")
+            if isinstance(node, ast.Call) and ast.unparse(node.func) == "getattr" and len(node.args) > 1:
+                owner = value_of(node.args[0], {}, function.__globals__)
                 if owner is torch or owner is functional:
-                    text = f"{ast.unparse(node)} in {Path(code.co_filename).name}:{node.lineno}"
+                    text = f"{ast.unparse(node)} in {place}:{node.lineno}"
                     yield Left(name, "a function", f"{text} is not told by its code; pass example")
 
 
@@ -88,7 +99,8 @@ def _methods(model: nn.Module) -> Iterator[tuple[str, nn.Module, FunctionType]]:
             if holder not in done and not holder.__module__.startswith("torch."):
                 done.add(holder)
                 for name, value in vars(holder).items():
-                    function = inspect.unwrap(value) if isinstance(value, FunctionType) else None
+                    inner = getattr(value, "fget", None) or getattr(value, "__func__", value)
+                    function = inspect.unwrap(inner) if isinstance(inner, FunctionType) else None
                     if isinstance(function, FunctionType) and name != "__init__":
                         yield path, part, function
 
@@ -166,7 +178,7 @@ def find_activations(
             model, wanted, {(place.code.co_filename, place.end) for call in calls for place in call.places}
         )
     else:
-        left += untold(model, functions)
+        left += untold(model, functions, calls)
     asked = kinds_asked(model)
     kept = list[Site]()
     for site in sites:

@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from types import CodeType, FrameType, ModuleType
+from types import CodeType, FrameType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
 import torch
@@ -290,6 +290,8 @@ def _trace_back(frame: FrameType, names: dict[int, str]) -> tuple[str | None, tu
         own = _first_argument(each) is owner
         home = find_home(owner, each.f_code) if own else None
         called = None if above is None else _called_home(each.f_code, *above)
+        if called is not None and not called.name:  # by the name of the function, not as a method
+            home = called
         made.append(Place(home or called, each.f_code, end, above is None or called is not None))
     return names[id(owner)], tuple(reversed(made))
 
@@ -312,7 +314,10 @@ def _first_argument(frame: FrameType) -> Any:
 def _called_home(code: CodeType, frame: FrameType, end: tuple[int, int]) -> Home | None:
     """The home of the function with that code, where a call calls it under a name."""
     node = Place(None, frame.f_code, end).node
-    return None if node is None else home_of_value(value_of(node.func, frame.f_locals, frame.f_globals), code)
+    value: Any = None if node is None else value_of(node.func, frame.f_locals, frame.f_globals)
+    home = home_of_value(value, code)
+    is_method = isinstance(value, MethodType) and isinstance(value.__self__, nn.Module)
+    return find_home(value.__self__, code) if home is not None and is_method else home
 
 
 def _is_told(frame: FrameType, place: Place, function: Any) -> tuple[bool, bool]:

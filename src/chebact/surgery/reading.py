@@ -109,12 +109,14 @@ class _Reader:
                 self.visit -= 1
                 self.enter(function, [Value(self.part)], ())
 
-    def enter(self, function: FunctionType, args: list[Value], places: tuple[Place, ...]) -> Value:
+    def enter(
+        self, function: FunctionType, args: list[Value], places: tuple[Place, ...], by_name: bool = False
+    ) -> Value:
         """Read a function that is called so."""
         code, definition = function.__code__, definition_of(function.__code__)
         if definition is None or len(places) > DEEPEST or any(place.code is code for place in places):
             return Value()
-        home = find_home(self.part, code)
+        home = None if by_name else find_home(self.part, code)
         if home is not None and self.reached.setdefault(code, self.visit) != self.visit:
             return Value()  # its calls are changed for all who call it
         home = home or (Home(function, "", ()) if places else None)
@@ -257,7 +259,12 @@ class _Frame:
     def _call(self, node: ast.Call) -> Value:
         base = self.value(node.func.value) if isinstance(node.func, ast.Attribute) else Value()
         name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-        thing = _attribute(base.thing, name) if isinstance(node.func, ast.Attribute) else self.value(node.func).thing
+        if (known := self.reader.attributes.get(ast.unparse(node.func))) is not None:
+            thing = known.thing
+        else:
+            thing = (
+                _attribute(base.thing, name) if isinstance(node.func, ast.Attribute) else self.value(node.func).thing
+            )
         args = [self.value(each) for each in node.args]
         named = {each.arg: self.value(each.value) for each in node.keywords}
         end = (node.end_lineno or 0, node.end_col_offset or 0)
@@ -278,7 +285,10 @@ class _Frame:
             inner = [Value(thing.__self__), *args] if isinstance(thing, MethodType) else args
             plain: Any = inspect.unwrap(thing.__func__ if isinstance(thing, MethodType) else thing)
             own = not isinstance(thing, MethodType) or thing.__self__ is self.reader.part
-            return self.reader.enter(plain, inner, places) if own and isinstance(plain, FunctionType) else Value()
+            by_name = not isinstance(thing, MethodType)
+            if isinstance(plain, FunctionType) and own:
+                return self.reader.enter(plain, inner, places, by_name=by_name)
+            return Value()
         if name in KEEPING:
             return x if x.layout or x.calls else base
         return Value()

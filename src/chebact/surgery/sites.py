@@ -96,7 +96,7 @@ def find_sites(
 def _key(call: Call) -> Any:
     if isinstance(call.callee, nn.Module):
         return call.attribute
-    return (call.owner, call.places[-1][1:], call.callee) if call.places else (call.caller, call.callee)
+    return (call.owner, call.places[-1][1:3], call.callee) if call.places else (call.caller, call.callee)
 
 
 class _Finder:
@@ -109,7 +109,7 @@ class _Finder:
         self.callees = dict[Any, set[int]]()
         for call in calls:
             if call.places:
-                self.callees.setdefault((call.owner, call.places[-1][1:]), set()).add(id(call.callee))
+                self.callees.setdefault((call.owner, call.places[-1][1:3]), set()).add(id(call.callee))
 
     def add_module(self, calls: list[Call]) -> None:
         """A module that is called: once, from several places or in a loop; where these cannot be told apart, one
@@ -118,7 +118,7 @@ class _Finder:
         name = calls[0].attribute
         spots = dict[Any, list[Call]]()
         for call in calls:
-            spots.setdefault((call.owner, call.places[-1][1:] if call.places else None), []).append(call)
+            spots.setdefault((call.owner, call.places[-1][1:3] if call.places else None), []).append(call)
         often = max(Counter(call.visit for call in calls).values())
         groups = list(spots.values())
         if often > 1:
@@ -133,7 +133,7 @@ class _Finder:
 
     def _is_told(self, calls: list[Call]) -> bool:
         """Whether the calls of a module at one place can be changed without another module being meant there."""
-        alone = len(self.callees.get((calls[0].owner, calls[0].places[-1][1:]), ())) == 1 if calls[0].places else False
+        alone = len(self.callees.get((calls[0].owner, calls[0].places[-1][1:3]), ())) == 1 if calls[0].places else False
         return alone and not isinstance(self._spots(calls), str)
 
     def add_function(self, calls: list[Call]) -> None:
@@ -148,6 +148,8 @@ class _Finder:
             self._add(full or "", calls, None)
             return
         spots = self._spots(calls)
+        if first.places and len(self.callees[first.owner, first.places[-1][1:3]]) > 1:
+            spots = "what is called there is another function from call to call"
         if isinstance(spots, str):
             name = f"{owner}.{held or kind + '()'}" if owner else held or f"{kind}()"
             times = f" ({len(calls)} calls)" if len(calls) > 1 else ""

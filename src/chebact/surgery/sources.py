@@ -185,6 +185,8 @@ def _find_home(kind: Any, code: CodeType) -> Home | None:
 
 def home_of_value(value: Any, code: CodeType) -> Home | None:
     """The home of the function that a value calls, if that has this code."""
+    if isinstance(getattr(value, "__self__", None), type):  # a method of a class
+        return None
     while isinstance(value, (MethodType, partial)):
         value = value.__func__ if isinstance(value, MethodType) else value.func
     path = _path_to(value, code)
