@@ -84,7 +84,7 @@ def run(seed, epochs, points=None):
     relu = copy.deepcopy(start)
     train_(relu, relu.parameters(), data, epochs, seed)
     scores["ReLU"] = accuracy(relu, test)
-    replacement = chebact.replace_activations(relu, example, interval="fit", copy=True)
+    replacement = chebact.replace_activations(relu, example, interval="fit")
     scores["right after the replacement"] = accuracy(replacement.model, test)
     alone = copy.deepcopy(replacement.model)
     train_(alone, heights_of(alone), data, epochs, seed + 1)
@@ -95,7 +95,7 @@ def run(seed, epochs, points=None):
     longer = copy.deepcopy(relu)
     train_(longer, longer.parameters(), data, epochs, seed + 1, lr=0.003)
     scores["ReLU, twice as long"] = accuracy(longer, test)
-    fresh = chebact.replace_activations(start, example, copy=True).model
+    fresh = chebact.replace_activations(start, example).model
     train_(fresh, fresh.parameters(), data, 2 * epochs, seed)
     scores["learned curves from the start"] = accuracy(fresh, test)
     return scores, alone, replacement.report

@@ -44,6 +44,7 @@ __all__ = [
     "stored_parameter",
     "tensor_has_hooks",
     "transforms_active",
+    "without_functions",
 ]
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -61,6 +62,7 @@ PRIVATE_NAMES = {
     "torch._C._functorch.is_legacy_batchedtensor": "batched gradcheck would pass a kernel no memory",
     "torch._C._functorch.TransformType": "functionalize and nested forward derivatives would not be detected",
     "torch._functorch.pyfunctorch.retrieve_all_functorch_interpreters": "the same: it lists the active transforms",
+    "torch._C.DisableTorchFunction": "surgery would watch what it computes itself beside the run of a model",
     "torch._C._current_graph_task_id": "what a checkpoint computes again would be counted twice",
     "Module._compiled_call_impl": "a penalty on inputs would not see that a model is compiled, and count nothing",
     "torch.utils._python_dispatch.TorchDispatchMode": "operations that are not polynomial would not be found",
@@ -89,6 +91,9 @@ PRIVATE_NAMES = {
 
 _MODES = torch._C._TorchDispatchModeKey
 _PRE_DISPATCH = torch._C.DispatchKey.PreDispatch
+
+without_functions = torch._C.DisableTorchFunction
+"""A block in which modes of functions see none."""
 
 transforms_active = torch._C._are_functorch_transforms_active
 """Whether a transform of torch.func is active."""

@@ -3,6 +3,7 @@
 import doctest
 import importlib
 import importlib.util
+import linecache
 import re
 import tomllib
 import warnings
@@ -85,7 +86,9 @@ def test_python_blocks_of_the_document_run_in_order(path, tmp_path, monkeypatch)
             continue
         line = text.count("\n", 0, match.start()) + 1
         with warnings.catch_warnings(action="ignore") if needed else nullcontext():  # of other libraries
-            exec(compile("\n" * line + match[2], str(path), "exec"), names)
+            text, name = "\n" * line + match[2], f"{path}#{line}"
+            linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)  # as a notebook does
+            exec(compile(text, name, "exec"), names)
 
 
 def provoked_messages():

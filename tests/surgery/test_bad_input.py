@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from support.other_models import Choosing, drawn
+from support.other_models import drawn
 from torch import nn
 
 import chebact
@@ -21,6 +21,15 @@ class Skip(nn.Module):
 class Gate(nn.Module):
     def forward(self, x):
         return torch.tanh(x)
+
+
+class Computed(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.line, self.kind = nn.Linear(4, 4), "relu"
+
+    def forward(self, x):
+        return getattr(nn.functional, self.kind)(self.line(x))
 
 
 def wrapped(model):
@@ -47,9 +56,9 @@ ODD = {
         lambda: chebact.replace_activations(NET, torch.zeros(2, 5)),
         r"example must be an input of the model.*a tensor of shape \(2, 5\), on which the model raised RuntimeError",
     ),
-    "not traced": (
-        lambda: chebact.replace_activations(Choosing()),
-        r"got 1 that cannot: act \(ReLU\): its forward cannot be traced.*pass example",
+    "not told": (
+        lambda: chebact.replace_activations(Computed(), drawn(3, 4)),
+        r"got 1 that cannot: relu\(\) \(ReLU\): what calls it is computed; test_bad_input.py:\d+: write self.relu = ",
     ),
     "where": (
         lambda: chebact.replace_activations(NET, where="l"),
@@ -73,10 +82,6 @@ ODD = {
     "fit to nan": (
         lambda: chebact.replace_activations(NET, torch.full((1, 4), torch.nan), interval="fit"),
         "got numbers that are not finite",
-    ),
-    "lazy": (
-        lambda: chebact.replace_activations(nn.Sequential(nn.LazyLinear(3), nn.ReLU()), torch.zeros(2, 4)),
-        r"model must have been called once, got 0\.weight of a lazy layer.*or pass copy=True",
     ),
     "without a batch axis": (
         lambda: chebact.replace_activations(nn.Sequential(nn.Conv2d(3, 4, 1), nn.ReLU()), torch.zeros(3, 5, 5)),
@@ -108,8 +113,8 @@ ODD = {
         r"no layer before it tells which axis of \(2, 5, 2, 2\)",
     ),
     "where of one that is left": (
-        lambda: chebact.replace_activations(Choosing(), drawn(3, 4), where="relu()"),
-        r"got 'relu\(\)'; that cannot be replaced: its forward cannot be traced",
+        lambda: chebact.replace_activations(nn.Sequential(Computed(), nn.ReLU()), drawn(3, 4), where="0.relu()"),
+        r"got '0.relu\(\)'; that cannot be replaced: what calls it is computed",
     ),
     "in place": (
         lambda: chebact.replace_activations(Skip(nn.Sequential(nn.ReLU(inplace=True), nn.Linear(4, 4))), drawn(3, 4)),

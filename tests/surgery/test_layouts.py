@@ -80,7 +80,8 @@ class Mixed(nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.conv, self.weight = nn.Conv2d(1, 8, 3, padding=1), nn.Parameter(drawn(48, 5))
+        self.conv = nn.Conv2d(1, 8, 3, padding=1)
+        self.register_buffer("weight", drawn(48, 5))
 
     def forward(self, x):
         h = F.relu(self.conv(x)).permute(0, 3, 1, 2).flatten(2)

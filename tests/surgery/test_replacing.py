@@ -1,6 +1,7 @@
 """replace_activations on models of every form: what it finds and keeps, and that the code it writes is the same."""
 
 import copy
+import inspect
 import io
 import pickle
 
@@ -55,7 +56,7 @@ def test_rewritten_code_with_torch_s_own_function_gives_the_same_bits(name, trai
     kind = {"U-Net with checkpointing": "silu", "one module at two places": "gelu", "lists of modules": "gelu"}.get(
         name, "relu"
     )
-    done = chebact.replace_activations(model, inputs if with_example else None, with_=exact(kind), copy=True)
+    done = chebact.replace_activations(model, inputs if with_example else None, with_=exact(kind))
     results = []
     for each in (model, done.model):
         each.train(training)
@@ -72,26 +73,52 @@ def test_functions_that_write_into_their_input_are_followed_by_what_was_written(
     torch.testing.assert_close(identity(x), wanted)
 
 
+def tensors_of(model):
+    return {each.data_ptr() for each in (*model.parameters(), *model.buffers())}
+
+
 @pytest.mark.parametrize("name", MODELS)
-def test_the_model_given_stays_as_it_was_and_shares_its_weights(name):
+def test_the_model_given_stays_as_it_was_and_shares_nothing_with_the_new_one(name):
     model, inputs, _ = made(name)
-    before = model.state_dict()
-    kept = {key: value.clone() for key, value in before.items()}
-    text = str(model)
+    kept, text = {key: value.clone() for key, value in model.state_dict().items()}, str(model)
     done = chebact.replace_activations(model, inputs)
     assert str(model) == text
     assert all(torch.equal(value, kept[key]) for key, value in model.state_dict().items())
     assert not any(part._forward_hooks or part._forward_pre_hooks for part in done.model.modules())
-    new = dict(done.model.named_parameters())
-    assert all(new[key] is value for key, value in model.named_parameters())
-    copied = chebact.replace_activations(model, inputs, copy=True).model
-    assert not {id(p) for p in copied.parameters()} & {id(p) for p in model.parameters()}
+    assert kept.keys() <= done.model.state_dict().keys()
+    assert all(torch.equal(done.model.state_dict()[key], value) for key, value in kept.items())
+    assert not tensors_of(done.model) & tensors_of(model)
+    with torch.no_grad():
+        for p in done.model.parameters():
+            p.add_(1.0)
+    assert all(torch.equal(value, kept[key]) for key, value in model.state_dict().items())
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_in_place_the_model_itself_is_changed_and_keeps_its_weights(name):
+    model, inputs, count = made(name)
+    before = dict(model.named_parameters())
+    wanted = chebact.replace_activations(model, inputs).model
+    done = chebact.replace_activations(model, inputs, inplace=True)
+    assert done.model is model
+    assert len(learned_in(model)) == count
+    assert all(dict(model.named_parameters())[key] is value for key, value in before.items())
+    torch.testing.assert_close(model.eval()(*inputs), wanted.eval()(*inputs), rtol=0, atol=0)
+
+
+def test_in_place_nothing_is_changed_where_an_error_is_raised():
+    model, (x,), _ = made("residual net")
+    text, kinds = str(model), [type(part) for part in model.modules()]
+    for options in ({"where": "none"}, {"with_": lambda channels: 3}, {"with_": lambda channels: nn.Linear(1, 1)}):
+        with pytest.raises((ValueError, TypeError, RuntimeError)):
+            chebact.replace_activations(model, x, inplace=True, **options)
+        assert (str(model), [type(part) for part in model.modules()]) == (text, kinds)
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_the_state_goes_round_and_the_model_is_copied_and_pickled(name):
     model, inputs, _ = made(name)
-    one, two = (chebact.replace_activations(model, inputs, copy=True).model.eval() for _ in range(2))
+    one, two = (chebact.replace_activations(model, inputs).model.eval() for _ in range(2))
     with torch.no_grad():
         for p in one.parameters():
             p.add_(0.01)
@@ -132,13 +159,11 @@ def test_a_module_that_is_called_three_times_becomes_three():
     assert widths == {"relu": 4, "relu_2": 4, "relu_3": 16}
 
 
-def test_an_argument_that_the_graph_was_not_made_for_is_refused():
+def test_an_argument_that_the_example_did_not_have_is_taken():
     model, x = Bottleneck(), drawn(2, 16, 6, 6)
-    operated = chebact.replace_activations(model, x).model
-    with pytest.raises(ValueError, match="scale must be None, as it was when the activations were replaced"):
-        operated(x, scale=torch.ones(1))
-    scaled = chebact.replace_activations(model, (x, torch.ones(1) * 2), with_=lambda channels: nn.ReLU()).model
-    torch.testing.assert_close(scaled(x.clone(), torch.ones(1) * 3), model(x.clone(), torch.ones(1) * 3))
+    same = chebact.replace_activations(model, x, with_=lambda channels: nn.ReLU()).model
+    for scale in (None, torch.ones(1) * 3):
+        torch.testing.assert_close(same(x.clone(), scale), model(x.clone(), scale), rtol=0, atol=0)
 
 
 class Signature(nn.Module):
@@ -155,18 +180,41 @@ def test_arguments_by_name_alone_and_the_rest_are_taken():
     x, more = drawn(3, 4), {"scale": torch.ones(1) * 2, "factor": torch.ones(1) * 3}
     model = Signature()
     same = chebact.replace_activations(model, {"x": x, **more}, with_=lambda channels: nn.ReLU()).model
-    torch.testing.assert_close(same(x, **more), model(x, **more))
-    with pytest.raises(ValueError, match="shift must be None, as it was when"):
-        same(x, shift=torch.ones(1), **more)
+    for other in ({}, {"shift": torch.ones(1)}):
+        torch.testing.assert_close(same(x, **more, **other), model(x, **more, **other))
 
 
-def test_what_cannot_be_traced_is_left_with_the_reason_and_its_modules_are_replaced():
-    done = chebact.replace_activations(Choosing(), drawn(3, 4))
+def test_what_the_example_does_not_reach_is_left_with_its_line():
+    x = drawn(3, 4)
+    model = Choosing()
+    with torch.no_grad():
+        model.linear.weight.fill_(-1.0)
+        model.linear.bias.zero_()
+    done = chebact.replace_activations(model, x.abs())
     assert [row.name for row in done.report.replaced] == ["act"]
     ((name, kind, reason),) = done.report.left
     assert (name, kind) == ("relu()", "ReLU")
-    assert "cannot be traced" in reason
-    assert "left: relu() (ReLU): its forward cannot be traced" in str(done)
+    assert reason.startswith("the example does not reach F.relu(y - 1) in other_models.py:")
+    assert f"left: relu() (ReLU): {reason}" in str(done)
+    both = chebact.replace_activations(Choosing()).report
+    assert [row.name for row in both.replaced] == ["act", "relu"]
+
+
+def test_without_an_example_what_the_code_does_not_tell_is_reported_too():
+    model = nn.Sequential(Computed(), nn.Linear(4, 4), nn.ReLU())
+    report = chebact.replace_activations(model).report
+    assert [row.name for row in report.replaced] == ["2", "0.act"]
+    ((name, _, reason),) = report.left
+    assert name == "0.forward"
+    assert reason.startswith("getattr(F, self.kind) in test_replacing.py:")
+    space = {"nn": nn, "F": F}
+    exec("class Written(nn.Linear):\n    def forward(self, x):\n        return F.relu(super().forward(x))", space)
+    model = nn.Sequential(space["Written"](4, 4), nn.Linear(4, 4), nn.ReLU())
+    for example in (None, drawn(3, 4)):
+        report = chebact.replace_activations(model, example).report
+        assert [row.name for row in report.replaced] == ["2"]
+        assert [row.kind for row in report.left] == ["ReLU"]
+        assert "has no source, or another than what runs" in report.left[0].reason
 
 
 class Branches(nn.Module):
@@ -190,13 +238,31 @@ class Listing(nn.Module):
         return self.act(self.inner([x])[1])
 
 
-def test_one_activation_of_several_widths_in_code_without_a_graph_is_left_with_both_reasons():
+class Walking(Branches):
+    """The same, where no line of code tells the calls apart: the number of steps is that of the input."""
+
+    def forward(self, parts):
+        out = []
+        for k in range(len(parts[0])):
+            h = self.act(self.first(parts[0][k : k + 1]) if k else self.last(self.first(parts[0][:1])))
+            out.append(h)
+        return out
+
+
+def test_one_activation_of_several_widths_becomes_one_per_line_or_is_left_with_the_reason():
     done = chebact.replace_activations(Listing(), drawn(3, 4))
-    assert [row.name for row in done.report.replaced] == ["act"]
-    ((name, _, reason),) = done.report.left
+    assert [(row.name, row.channels) for row in done.report.replaced] == [
+        ("inner.act", 4),
+        ("inner.act_2", 6),
+        ("act", 6),
+    ]
+    model = Listing()
+    model.inner = Walking()
+    report = chebact.replace_activations(model, drawn(3, 4)).report
+    assert [row.name for row in report.replaced] == ["act"]
+    ((name, _, reason),) = report.left
     assert name == "inner.act"
-    assert reason.startswith("one module is called with different channels: 4 at axis 1, 6 at axis 1, and its forward")
-    assert "cannot be traced" in reason
+    assert reason.startswith("one module is called with different channels: 4 at axis 1, 6 at axis 1")
 
 
 class BloomGelu(nn.Module):
@@ -316,7 +382,7 @@ def test_functional_false_leaves_functions_alone():
 
 
 def test_the_report_is_a_table_and_html_for_notebooks():
-    done = chebact.replace_activations(Choosing(), drawn(3, 4))
+    done = chebact.replace_activations(Computed(), drawn(3, 4))
     lines = str(done).splitlines()
     assert lines[0].split()[:3] == ["name", "was", "channels"]
     assert lines[1].split()[:4] == ["act", "ReLU", "4", "1"]
@@ -325,7 +391,26 @@ def test_the_report_is_a_table_and_html_for_notebooks():
     assert html.startswith("<div")
     assert html.count("<table>") == 1
     assert [cell.partition("<")[0] for cell in html.split('white-space:nowrap">')][8:11] == ["act", "ReLU", "4"]
-    assert "<li>relu() (ReLU): its forward cannot be traced" in html
+    assert "<li>relu() (ReLU): what calls it is computed; test_replacing.py:" in html
+
+
+class Computed(nn.Module):
+    """The function is found by its name in a call."""
+
+    def __init__(self):
+        super().__init__()
+        self.line, self.act, self.kind = nn.Linear(4, 4), nn.ReLU(), "relu"
+
+    def forward(self, x):
+        return getattr(F, self.kind)(self.act(self.line(x)) - 1)
+
+
+def test_a_call_that_cannot_be_told_is_left_with_its_line_and_what_to_write_there():
+    report = chebact.replace_activations(Computed(), drawn(3, 4)).report
+    ((name, _, reason),) = report.left
+    line = inspect.getsourcelines(Computed.forward)[1] + 1
+    assert name == "relu()"
+    assert f"test_replacing.py:{line}: write self.relu = nn.ReLU() in __init__ and self.relu(" in reason
 
 
 class Counting(nn.Module):
@@ -339,12 +424,13 @@ class Counting(nn.Module):
         return self.act(F.relu(self.line(x)))
 
 
-def test_buffers_stay_as_they_were_and_a_forward_that_writes_into_them_is_not_rewritten():
+def test_buffers_stay_as_they_were_and_a_forward_that_writes_into_them_goes_on():
     model = Counting()
     done = chebact.replace_activations(model, drawn(3, 4))
-    assert model.calls == 0
-    assert [row.name for row in done.report.replaced] == ["act"]
-    assert done.report.left[0].reason.startswith("its forward writes into a buffer, which a graph would not do; ")
+    assert (model.calls, done.model.calls) == (0, 0)
+    assert [row.name for row in done.report.replaced] == ["relu", "act"]
+    done.model(drawn(3, 4))
+    assert (model.calls, done.model.calls) == (0, 1)
 
 
 def test_an_activation_in_place_on_the_input_does_not_write_into_the_example():

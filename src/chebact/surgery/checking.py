@@ -1,24 +1,26 @@
-"""What surgery asks of its arguments, and the sentence where there is nothing to replace."""
+"""What surgery asks of its arguments, which activations are chosen, and what to say where there are none."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import chain
-from typing import Any
+from collections.abc import Callable, Sequence
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
+from functools import partial
+from typing import Any, Protocol, TypeVar
 
 import torch
 from torch import nn
 from torch.nn.parallel import DataParallel, DistributedDataParallel
-from torch.nn.parameter import is_lazy
 
 from chebact.checks import check_axis, check_interval, check_module, must_be
 from chebact.learned import LearnedActivation
-from chebact.surgery.graphs.tracing import functions_in_code
 from chebact.surgery.kinds import FUNCTIONS, KINDS, is_activation
-from chebact.surgery.places.finder import Site
+from chebact.surgery.reading import read_calls
 from chebact.surgery.report import Left
+from chebact.surgery.sites import Site
 
-__all__ = ["check_arguments", "check_channel_dim", "say_nothing_found"]
+__all__ = ["Where", "check_arguments", "check_channel_dim", "choose", "is_hidden", "say_nothing_found"]
+
 
 WRAPPERS = ("DistributedDataParallel", "FullyShardedDataParallel")
 
@@ -35,7 +37,7 @@ def check_arguments(model: Any, kinds: Any, example: Any, interval: Any, channel
     if (
         not isinstance(kinds, tuple)
         or not kinds
-        or not all(isinstance(kind, type) and issubclass(kind, nn.Module) for kind in kinds)
+        or [kind for kind in kinds if not (isinstance(kind, type) and issubclass(kind, nn.Module))]
     ):
         raise TypeError(must_be("kinds", "a tuple of classes of modules", kinds, "pass kinds=(nn.ReLU,)"))
     if isinstance(interval, str) and interval != "fit":
@@ -46,8 +48,6 @@ def check_arguments(model: Any, kinds: Any, example: Any, interval: Any, channel
         raise ValueError("interval='fit' must come with an example, got none; pass an input of the model as example")
     if channel_dim is not None and example is None:
         raise ValueError(must_be("channel_dim", "given with an example", channel_dim, "pass an input too"))
-    if example is not None and not switches["copy"]:
-        _check_has_weights(model)
 
 
 def check_channel_dim(channel_dim: int | None, sites: Sequence[Site]) -> None:
@@ -62,17 +62,17 @@ def check_channel_dim(channel_dim: int | None, sites: Sequence[Site]) -> None:
 
 
 def _is_its_axis(channel_dim: int, site: Site) -> bool:
-    rank = len(site.first.shape) if site.first else 0
+    rank = len(site.seen[0].shape)
     return -rank <= channel_dim < rank and channel_dim % rank == site.layout.channel_dim % rank
 
 
 def _check_is_plain(model: nn.Module) -> None:
-    """Compiled modules hide what they call, a script has no Python code to rewrite, and DDP knows its weights."""
+    """A model that is compiled or scripted as a whole has no call that could be changed, and DDP knows its weights."""
     for name, part in model.named_modules():
         kind, place = type(part).__name__, f" at {name}" if name else ""
-        if kind == "OptimizedModule" or isinstance(part, torch.jit.ScriptModule):
+        if not name and is_hidden(part):
             raise ValueError(
-                f"model must be plain Python, got {kind}{place}; replace the activations of the model "
+                f"model must be plain Python, got {kind}; replace the activations of the model "
                 "that was compiled or scripted (of torch.compile: model._orig_mod), then compile the new one"
             )
         if isinstance(part, DistributedDataParallel) or kind in WRAPPERS:
@@ -82,19 +82,13 @@ def _check_is_plain(model: nn.Module) -> None:
             )
 
 
+def is_hidden(part: nn.Module) -> bool:
+    """Whether a module hides what it calls: compiled by torch, or a script."""
+    return type(part).__name__ == "OptimizedModule" or isinstance(part, torch.jit.ScriptModule)
+
+
 def _holds_modules(value: Any) -> bool:
     return isinstance(value, (list, tuple)) and any(isinstance(each, nn.Module) for each in value)
-
-
-def _check_has_weights(model: nn.Module) -> None:
-    """The first call of a lazy layer in the copy would make its weights in the model too, which shares them."""
-    named = chain(model.named_parameters(), model.named_buffers())
-    lazy = next((name for name, tensor in named if is_lazy(tensor)), None)
-    if lazy is not None:
-        raise ValueError(
-            f"model must have been called once, got {lazy} of a lazy layer, which has no shape yet; call the model on "
-            "the example first, or pass copy=True"
-        )
 
 
 def say_nothing_found(model: nn.Module, left: Sequence[Left], kinds: tuple[type[nn.Module], ...]) -> str:
@@ -107,10 +101,8 @@ def say_nothing_found(model: nn.Module, left: Sequence[Left], kinds: tuple[type[
         return f"model must have activations inside, got {name} itself; use ChebyshevLagrange instead"
     inner = model.module if isinstance(model, DataParallel) else model
     others = {kind.name for kind in KINDS if any(isinstance(part, kind.module) for part in inner.modules())}
-    words = set[str]().union(
-        *(functions_in_code(part) for part in inner.modules() if "torch" not in type(part).__module__)
-    )
-    others |= {kind.name for function, kind in FUNCTIONS.items() if getattr(function, "__name__", "") in words}
+    calls = read_calls(inner, partial(is_activation, kinds=tuple(kind.module for kind in KINDS), functional=True))
+    others |= {FUNCTIONS[call.callee].name for call in calls if not isinstance(call.callee, nn.Module)}
     others -= {kind.__name__ for kind in kinds}
     learned = sum(isinstance(part, LearnedActivation) for part in model.modules())
     if others:
@@ -122,3 +114,63 @@ def say_nothing_found(model: nn.Module, left: Sequence[Left], kinds: tuple[type[
     else:
         hint = "if it has activations of other classes, name these in kinds"
     return f"model must have activations of the kinds {wanted}, got none in {name}; {hint}"
+
+
+Where = str | Sequence[str] | slice | Callable[[Any], bool] | None
+
+
+class Named(Protocol):
+    """Something with a name."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+
+T = TypeVar("T", bound=Named)
+
+
+def choose(found: Sequence[T], where: Where, left: Sequence[Left] = ()) -> list[T]:
+    """Those that `where` names: patterns such as "layer3.*", a slice of all in order, or a function of a row."""
+    if where is None:
+        return list(found)
+    if isinstance(where, slice):
+        chosen = list(found[where])
+    elif callable(where):
+        chosen = [each for each in found if _asks(where, each)]
+    elif isinstance(where, (str, list, tuple, set, frozenset)):
+        chosen = _by_patterns(found, [where] if isinstance(where, str) else list(where), left)
+    else:
+        raise TypeError(must_be("where", "a name, names, a slice or a function", where))
+    if not chosen:
+        raise ValueError(f"where must choose an activation, got {where!r}, which chooses none of {_names(found)}")
+    return chosen
+
+
+def _asks(where: Callable[[Any], bool], row: Any) -> bool:
+    try:
+        return bool(where(row))
+    except (AttributeError, TypeError) as error:
+        raise TypeError(
+            "where must be a function of a row, which has a name, a kind and channels, got one that raised "
+            f"{type(error).__name__}: {error}; write for example where=lambda row: row.name.startswith('layer4')"
+        ) from error
+
+
+def _by_patterns(found: Sequence[T], patterns: list[Any], left: Sequence[Left]) -> list[T]:
+    names = [each.name for each in found]
+    for pattern in patterns:
+        if not isinstance(pattern, str):
+            raise TypeError(must_be("where", "a name, names, a slice or a function", pattern))
+        if not any(fnmatchcase(name, pattern) for name in names):
+            close = get_close_matches(pattern, names, n=1)
+            meant = f"did you mean {close[0]!r}?" if close else f"the names are {_names(found)}"
+            why = next((each.reason for each in left if fnmatchcase(each.name, pattern)), None)
+            meant = meant if why is None else f"that cannot be replaced: {why}"
+            raise ValueError(f"where must name activations of the model, got {pattern!r}; {meant}")
+    return [each for each in found if any(fnmatchcase(each.name, pattern) for pattern in patterns)]
+
+
+def _names(found: Sequence[Named], most: int = 12) -> str:
+    names = [each.name for each in found]
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")

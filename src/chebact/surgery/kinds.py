@@ -1,4 +1,4 @@
-"""The activations that surgery knows: as modules, as functions, as methods of a tensor. A new one is a new row."""
+"""The activations that surgery knows, as modules, functions and methods, and the channels of the layers beside them."""
 
 from __future__ import annotations
 
@@ -13,16 +13,22 @@ from torch.nn import functional
 from chebact.initial import Function
 
 __all__ = [
+    "CONVOLUTIONS",
     "DEFAULT_KINDS",
     "FUNCTIONS",
     "KINDS",
     "METHODS",
+    "PASSING",
     "Kind",
+    "Layout",
+    "consumed_by",
     "function_of_call",
     "function_of_module",
+    "functions_of",
     "is_activation",
     "is_pointwise",
     "kind_of",
+    "produced_by",
 ]
 
 
@@ -41,17 +47,8 @@ class Kind(NamedTuple):
 
 _F, _T = functional, torch.Tensor
 _GELUS = (
-    "AccurateGELUActivation",
-    "BloomGelu",
-    "ClippedGELUActivation",
-    "FastGELUActivation",
-    "GELU",
-    "GELUActivation",
-    "GELUTanh",
-    "NewGELUActivation",
-    "PytorchGELUTanh",
-    "QuickGELU",
-    "QuickGELUActivation",
+    *("AccurateGELUActivation", "BloomGelu", "ClippedGELUActivation", "FastGELUActivation", "GELU", "GELUActivation"),
+    *("GELUTanh", "NewGELUActivation", "PytorchGELUTanh", "QuickGELU", "QuickGELUActivation"),
 )
 KINDS: tuple[Kind, ...] = (
     Kind(nn.ReLU, (_F.relu, torch.relu, _T.relu, _F.relu_, torch.relu_, _T.relu_)),
@@ -90,10 +87,15 @@ def kind_of(module: nn.Module, kinds: tuple[type[nn.Module], ...]) -> str | None
     """
     if isinstance(module, kinds):
         return type(module).__name__
-    if any(True for _ in module.children()) or any(True for _ in module.parameters()):
+    if next(module.children(), None) is not None or next(module.parameters(), None) is not None:
         return None
     rows = (kind for kind in KINDS if kind.module in kinds)
     return next((kind.name for kind in rows if type(module).__name__ in kind.others), None)
+
+
+def functions_of(kinds: tuple[type[nn.Module], ...]) -> set[Any]:
+    """The functions that do the same as some kinds."""
+    return {function for function, kind in FUNCTIONS.items() if kind.module in kinds}
 
 
 def is_activation(callee: Any, kinds: tuple[type[nn.Module], ...], functional: bool) -> bool:
@@ -111,9 +113,9 @@ def function_of_module(module: nn.Module) -> Function:
 
     It gives one value each, or (channel, degree + 1).
     """
+    numbers = [p for p in module.parameters() if p.numel() > 1]
 
     def function(points: torch.Tensor) -> torch.Tensor:
-        numbers = [p for p in module.parameters() if p.numel() > 1]
         like = numbers[0] if numbers else next(module.parameters(), points)
         x = points.to(like)
         if not numbers:
@@ -160,3 +162,72 @@ def function_of_call(call: Callable[..., Any], args: tuple[Any, ...], kwargs: di
 def _call(call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], x: torch.Tensor) -> torch.Tensor:
     result: torch.Tensor = call(x.clone(), *args, **kwargs)
     return result
+
+
+class Layout(NamedTuple):
+    """So many channels at that axis, and what says so."""
+
+    channels: int
+    channel_dim: int
+    evidence: str
+
+
+CONVOLUTIONS = (nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.ConvTranspose1d, nn.ConvTranspose2d, nn.ConvTranspose3d)
+NORMS = (
+    *(nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d, nn.SyncBatchNorm),
+    *(nn.InstanceNorm1d, nn.InstanceNorm2d, nn.InstanceNorm3d),
+)
+PASSING = (
+    *(nn.Identity, nn.Upsample, nn.Dropout, nn.Dropout1d, nn.Dropout2d, nn.Dropout3d),
+    *(nn.MaxPool1d, nn.MaxPool2d, nn.MaxPool3d, nn.AvgPool1d, nn.AvgPool2d, nn.AvgPool3d),
+)
+"""Layers that leave the channels as they are."""
+
+
+def produced_by(layer: nn.Module) -> Layout | None:
+    """The channels of what a layer gives, where its own numbers tell; None where they do not.
+
+    >>> produced_by(nn.Conv2d(3, 16, 3)), produced_by(nn.ReLU())
+    (Layout(channels=16, channel_dim=1, evidence='Conv2d'), None)
+    """
+    if isinstance(layer, nn.Sequential):
+        for part in reversed(layer):
+            found = produced_by(part)
+            if found is not None or not isinstance(part, PASSING):
+                return found
+        return None
+    return _layout(layer, "out")
+
+
+def consumed_by(layer: nn.Module) -> Layout | None:
+    """The channels of what a layer takes.
+
+    >>> consumed_by(nn.Linear(8, 32))
+    Layout(channels=8, channel_dim=-1, evidence='Linear')
+    """
+    if isinstance(layer, nn.Sequential):
+        return next((consumed_by(part) for part in layer if not isinstance(part, PASSING)), None)
+    return _layout(layer, "in")
+
+
+def _layout(layer: nn.Module, side: str) -> Layout | None:
+    name = type(layer).__name__
+    if isinstance(layer, nn.Linear):
+        return Layout(getattr(layer, f"{side}_features"), -1, name)
+    if isinstance(layer, CONVOLUTIONS):
+        return Layout(getattr(layer, f"{side}_channels"), 1, name)
+    if isinstance(layer, NORMS):
+        return Layout(layer.num_features, 1, name)
+    if isinstance(layer, nn.GroupNorm):
+        return Layout(layer.num_channels, 1, name)
+    if isinstance(layer, nn.RNNBase) and side == "out":
+        return Layout((layer.proj_size or layer.hidden_size) * (1 + layer.bidirectional), -1, name)
+    if isinstance(layer, nn.MultiheadAttention) and side == "out":
+        return Layout(layer.embed_dim, -1, name)
+    if isinstance(layer, (nn.TransformerEncoderLayer, nn.TransformerDecoderLayer)):
+        return Layout(layer.linear2.out_features, -1, name)
+    if type(layer) is nn.LayerNorm and len(layer.normalized_shape) == 1:  # subclasses normalise other axes
+        return Layout(layer.normalized_shape[0], -1, name)
+    if isinstance(layer, nn.Embedding) and side == "out":
+        return Layout(layer.embedding_dim, -1, name)
+    return None

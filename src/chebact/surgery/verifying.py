@@ -1,124 +1,147 @@
-"""A trial of the operated model with the old functions in the new places: its output must be that of the model."""
+"""Putting activations into a model, and a trial with the old functions: its output must be that of the model."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
-from chebact.surgery.places.finder import Site
-from chebact.surgery.places.observing import Visit
-from chebact.surgery.trials.comparing import difference_between, is_same
-from chebact.surgery.trials.inner_inputs import Arguments, InnerInputs, layers_that_compute
-from chebact.surgery.trials.running import run_trial
+from chebact.surgery.comparing import difference_between, is_same
+from chebact.surgery.rewriting import Plan, keep_children_, rewrite_
+from chebact.surgery.sites import Site, plans_of
+from chebact.surgery.trials import run_alike, run_in_training
+from chebact.torch_modes import share_hooks
 
-__all__ = ["Original", "StandIn", "put", "run_original", "verify"]
+__all__ = ["put_", "verify"]
 
 
 class StandIn(nn.Module):
-    """The function that an activation replaces, on a copy of its input; with `writes` the input changes as before.
-
-    It tells `note` its name when it is called.
-    """
+    """The function that an activation replaces, on a copy of its input. It tells `note` its name when it is called."""
 
     def __init__(self, name: str, function: Callable[[Tensor], Tensor], note: Callable[[str], None]) -> None:
         super().__init__()
-        self.name, self.function, self.note, self.writes = name, function, note, False
+        self.name, self.function, self.note = name, function, note
 
     def forward(self, x: Tensor) -> Tensor:
         """The old function of x."""
         self.note(self.name)
-        result = self.function(x.clone())
-        return x.copy_(result) if self.writes else result
+        return self.function(x.clone())
 
 
-def put(site: Site, module: nn.Module) -> None:
-    """Make a module the child of that name."""
-    above, _, name = site.attribute.rpartition(".")
-    setattr(site.parent.get_submodule(above), name, module)
-
-
-@dataclass(frozen=True)
-class Original:
-    """What the model that was given gives, and what its layers are given on the way: arguments by name and call."""
-
-    output: Any
-    inner: Mapping[str, Sequence[Arguments]] = field(default_factory=dict)
-
-
-def run_original(model: nn.Module, example: Any, visits: Mapping[str, Sequence[Visit]]) -> Original:
-    """A run of a copy of the model that was given, in the way of the trials.
-
-    Of the layers those count that are given the same as in the observed run: where two runs of one model differ, a
-    third tells nothing.
+def put_(model: nn.Module, sites: Sequence[Site], built: Sequence[nn.Module], plans: Mapping[str, Plan]) -> list[str]:
+    """Make activations children of a model, change the calls that shall reach them, and keep torch's layers from
+    passing by them; notes on what that changes.
     """
-    names = layers_that_compute(model) & visits.keys()
-    inner = InnerInputs(model, {name: [(v.given, v.given_by_name) for v in visits[name]] for name in names})
-    output = run_trial(model, example, inner.watch)
-    return Original(output, inner.agreeing())
+    for site, activation in zip(sites, built, strict=True):
+        for name in (site.name, *site.twins):
+            path, _, attribute = name.rpartition(".")
+            parent = model.get_submodule(path)
+            old = None if isinstance(activation, StandIn) else parent._modules.get(attribute)
+            if old is not None and name == site.name:
+                share_hooks(old, activation)
+            vars(parent).pop(attribute, None)
+            setattr(parent, attribute, activation)
+            if isinstance(parent, nn.TransformerDecoderLayer):
+                keep_children_(parent)
+    for path, plan in plans.items():
+        rewrite_(model.get_submodule(path), plan)
+    return _turn_off_fast_paths(model)
 
 
-def verify(model: nn.Module, sites: Sequence[Site], example: Any, original: Original) -> None:
-    """An error with names where the operated model, with the old functions, does not compute what `original` did."""
+def verify(
+    make: Callable[[], nn.Module], model: nn.Module, sites: Sequence[Site], example: Any, output: Any, is_lazy: bool
+) -> tuple[dict[str, Plan], tuple[str, ...]]:
+    """The changes with which the model computes what it did, with the old functions in the new places: `output`.
+
+    Where it reads again what an activation wrote into its input, the calls write too. An error with names where no
+    way leads to the same.
+    """
+    in_place = [site for site in sites if site.in_place]
+    if in_place and not is_lazy:  # a layer whose weights are zero would hide what it is given
+        make = partial(_without_zeros, make)
+        output = run_alike(make, example)
+    training = None if is_lazy or not in_place else run_in_training(make(), example)
+    apart = _try(make, model, sites, example, output, training)
+    if apart is not None and in_place:
+        first = apart
+        for site in in_place:
+            site.writes = bool(site.seen[0].places) and len({call.places for call in site.seen}) == 1
+        apart = _try(make, model, sites, example, output, training)
+        if apart is not None:
+            names = ", ".join(site.name for site in in_place if not site.writes) or in_place[0].name
+            raise ValueError(
+                f"model must not read what an activation wrote into its input, got inplace=True at {names} and "
+                f"{first} without; set inplace=False, which changes the model, or let where leave out those whose "
+                "input is used again"
+            )
+    if apart is not None:
+        names = ", ".join(site.name for site in sites)
+        raise ValueError(
+            f"model must compute the same with the old functions in the new places, got {apart} with {names}; leave "
+            "them out with where or functional=False"
+        )
+    return plans_of(model, sites)
+
+
+def _try(make: Any, given: nn.Module, sites: Sequence[Site], example: Any, wanted: Any, training: Any) -> str | None:
+    """What differs from the model with stand-ins in it; None is nothing."""
     called = set[str]()
-    trials = {site.name: StandIn(site.name, site.original, called.add) for site in sites}
-    for site in sites:
-        put(site, trials[site.name])
+    plans, _ = plans_of(given, sites)
+
+    def operated() -> nn.Module:
+        model: nn.Module = make()
+        put_(model, sites, [StandIn(site.name, site.original, called.add) for site in sites], plans)
+        return model
+
     try:
-        apart = _compare(model, example, original)
+        got = run_alike(operated, example)
     except Exception as error:
         raise ValueError(
-            f"model must run with rewritten forward methods, got {type(error).__name__}: {error}; leave out what the "
-            "example calls in two ways with where or functional=False"
+            f"model must run with changed calls, got {type(error).__name__}: {error}; leave out what the example calls "
+            "in two ways with where or functional=False"
         ) from error
-    if unused := [name for name in trials if name not in called]:
+    if unused := [site.name for site in sites if site.name not in called]:
         raise ValueError(
             f"model must call its new activations, got {', '.join(unused)}, which the model does not call on the "
             "example; leave them out with where"
         )
-    if apart is None:
-        return
-    guilty = _reads_what_was_written(model, {s.name: trials[s.name] for s in sites if s.writes}, example, original)
-    if guilty:
-        raise ValueError(
-            "model must not read what an activation wrote into its input, got inplace=True at "
-            f"{', '.join(guilty)} and {apart} without; set inplace=False, "
-            "which changes the model, or let where leave out those whose input is used again"
-        )
-    names = sorted({site.name for site in sites if site.traced is not None} or {site.name for site in sites})
-    raise ValueError(
-        f"model must compute the same with rewritten forward methods, got {apart} with "
-        f"{', '.join(names)}; leave them out with where or functional=False"
-    )
+    if not is_same(got, wanted):
+        return f"an output that {_by(difference_between(got, wanted))}"
+    if training is not None and not is_same(again := run_in_training(operated(), example), training):
+        return f"an output in training that {_by(difference_between(again, training))}"
+    return None
 
 
-def _compare(model: nn.Module, example: Any, original: Original) -> str | None:
-    """What differs from the original: the output, or what a layer is given; None is nothing."""
-    inner = InnerInputs(model, original.inner)
-    output = run_trial(model, example, inner.watch)
-    if not is_same(output, original.output):
-        return f"an output that {_by(difference_between(output, original.output))}"
-    return next((f"an input of {name} that {_by(apart)}" for name, apart in inner.differences().items()), None)
+def _without_zeros(make: Callable[[], nn.Module]) -> nn.Module:
+    """A copy whose parameters that are zero have other numbers."""
+    model, draw = make(), torch.Generator().manual_seed(0)
+    with torch.no_grad():
+        for p in model.parameters():
+            if p.is_floating_point() and not p.is_meta and not p.any():
+                p.data = p + 0.1 * torch.randn(p.shape, generator=draw).to(p)
+    return model
 
 
 def _by(difference: float | None) -> str:
     return f"differs by {difference:.3g}" if difference else "has another form"
 
 
-def _reads_what_was_written(
-    model: nn.Module, writing: dict[str, StandIn], example: Any, original: Original
-) -> list[str]:
-    """Those without whose writing the model computes something else, if with the writing of all it does not."""
-    for trial in writing.values():
-        trial.writes = True
-    if not writing or _compare(model, example, original) is not None:
-        return []
-    guilty = []
-    for name, trial in writing.items():
-        trial.writes = False
-        if _compare(model, example, original) is not None:
-            guilty.append(name)
-        trial.writes = True
-    return guilty or list(writing)
+def _turn_off_fast_paths(model: nn.Module) -> list[str]:
+    """torch's transformer layers compute ReLU and GELU by themselves in evaluation, unless these say otherwise."""
+    notes = list[str]()
+    for part in model.modules():
+        if isinstance(part, nn.TransformerEncoderLayer) and not isinstance(part.activation, (nn.ReLU, nn.GELU)):
+            part.activation_relu_or_gelu = 0 if isinstance(part.activation, nn.Module) else part.activation_relu_or_gelu
+    for path, part in model.named_modules():
+        if isinstance(part, nn.TransformerEncoder):
+            layers = [layer for layer in part.layers if isinstance(layer, nn.TransformerEncoderLayer)]
+            if part.use_nested_tensor and not all(layer.activation_relu_or_gelu for layer in layers):
+                part.use_nested_tensor = False
+                notes.append(
+                    f"{path or type(part).__name__} no longer takes torch's fast path, which in evaluation without "
+                    "gradients gives zeros at padded positions; there its output is another"
+                )
+    return notes
