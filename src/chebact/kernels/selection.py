@@ -32,7 +32,7 @@ __all__ = [
     "why_not",
 ]
 
-NAMES = ("cpu", "gpu", "reference")  # in order of preference
+NAMES = ("cpu", "native", "gpu", "reference")  # in order of preference
 
 _DEFAULT_TYPES = (torch.float32,)
 _log = logging.getLogger("chebact")

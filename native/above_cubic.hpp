@@ -1,0 +1,264 @@
+// Loops above degree 3, around a form of `polynomial.hpp`, and the tables that they read.
+//
+// Where rows are long, tables are made before the call; where neighbouring channels share the lanes, every task makes
+// those of its channels. Tables come from a product with a matrix in one order for every channel: a library's product
+// takes another order for another number of channels, and the bits of one would depend on those beside it.
+#pragma once
+#include "call.hpp"
+#include "polynomial.hpp"
+
+namespace chebact {
+
+template <class T, class S>
+struct Rooms {
+  T *quotients;
+  S *sums, *columns;
+  double *made;
+
+  Rooms(Room &room, const Call &c, int64_t channels) {
+    int64_t step = padded(by_rows(c) ? 1 : channels * c.inner, WIDTH<T>);
+    quotients = room.take<T>(2 * c.terms * WIDTH<T>);
+    sums = room.take<S>(c.sums * step);
+    columns = room.take<S>(by_rows(c) ? 0 : c.numbers * step);
+    made = room.take<double>((c.terms + c.numbers) * WIDTH<T>);
+  }
+};
+
+// How many numbers of a table are divided by a power of two, or could be.
+INLINE int64_t bent_numbers(const Call &c) {
+  if (c.form != BARYCENTRIC) return (c.terms + 1) / 2 * 2;
+  return c.tails == NONE ? c.numbers - 1 : c.terms;
+}
+
+// The tables at `count` neighbouring positions, of channels from `heights` on: put(number, vector) takes them.
+template <class T, class S, class Put>
+INLINE void make_tables(const Call &c, const T *heights, int64_t at, int64_t count, int64_t repeat, double *room,
+                        Put put) {
+  constexpr int N = WIDTH<T>;
+  constexpr double step = Limits<T>::step;
+  typedef Lanes<double, N> W;
+  const bool scaled = c.form != PAIRED;
+  int64_t terms = c.terms, numbers = c.numbers - scaled, bent = bent_numbers(c), row = padded(numbers, 8);
+  double most = c.form == BARYCENTRIC ? Limits<T>::largest : __builtin_inf();
+  double *y = room, *made = room + terms * N;
+  for (int i = 0; i < N; i++)
+    for (int64_t n = 0; n < terms; n++) y[n * N + i] = heights[channel_of(at + smaller(i, count - 1), repeat) * terms + n];
+  W size = {};
+  for (int64_t first = c.keeps_heights ? terms : 0; first < numbers; first += 4) {
+    W sum[4] = {};  // four at a time: an addition waits for the one before it
+    int64_t some = smaller(4, numbers - first);
+    for (int64_t n = 0; n < terms; n++)
+      for (int i = 0; i < 4; i++) sum[i] = fma(load<W>(y + n * N), fill<W>(c.to_table[n * row + first + (i < some ? i : 0)]), sum[i]);
+    for (int i = 0; i < some; i++) store(made + (first + i) * N, sum[i]);
+  }
+  if (c.keeps_heights) __builtin_memcpy(made, y, terms * sizeof(W));
+  for (int64_t n = 0; n < numbers; n++) {
+    W number = clamp_finite(load<W>(made + n * N), n < bent ? most : Limits<T>::largest);
+    if (n < bent) size = size < magnitude(number) ? magnitude(number) : size;
+    store(made + n * N, number);
+  }
+  W one = fill<W>(1), factor = one;
+  if (scaled) {
+    factor = fill<W>(SMALL_ENOUGH) < size ? fill<W>(step) : one;
+    factor = fill<W>(SMALL_ENOUGH * step) < size ? fill<W>(step * step) : factor;
+    put(numbers, convert<S>(factor));
+  }
+  for (int64_t n = 0; n < numbers; n++) {
+    W number = load<W>(made + n * N);
+    put(n, convert<S>(n < bent ? number / factor : number));
+  }
+}
+
+// The tables of all channels, one after the other.
+template <class T, class S>
+void make_rows(const Call &c) {
+  constexpr int N = WIDTH<T>;
+  alignas(64) char own[STACK];
+  Room room = {c.scratch_bytes ? c.scratch : own};
+  Rooms<T, S> rooms(room, c, c.channel_block);
+  int64_t channels = c.replicas * c.channels;
+  for (int64_t ch = 0; ch < channels; ch += N) {
+    int64_t count = smaller(N, channels - ch);
+    S *table = (S *)c.table + ch * c.numbers;
+    make_tables<T, S>(c, (const T *)c.heights, ch, count, 1, rooms.made, [&](int64_t n, const Lanes<S, N> &number) {
+      for (int64_t i = 0; i < count; i++) table[i * c.numbers + n] = number[i];
+    });
+  }
+}
+
+// The tables of a task's channels side by side, a row a number; how long a row is.
+template <class T, class S>
+int64_t make_columns(const Call &c, const Task &t, const Rooms<T, S> &rooms) {
+  constexpr int N = WIDTH<T>;
+  const T *heights = (const T *)c.heights + (t.replica * c.channels + t.channel) * c.terms;
+  int64_t length = t.channels() * c.inner, step = padded(length, N);
+  for (int64_t at = 0; at < step; at += N)
+    make_tables<T, S>(c, heights, at, smaller(N, length - at), c.inner, rooms.made,
+                      [&](int64_t n, const Lanes<S, N> &number) { store(rooms.columns + n * step + at, number); });
+  return step;
+}
+
+template <class T, class Form>
+INLINE void some_values(const Form &f, const T *x, T *out, int64_t gap, int64_t count, int64_t other) {
+  typedef typename Form::V V;
+  V v = load_some<V>(x, count), w = load_some<V>(x + (other ? gap : 0), other);
+  Form::values(f, v, w);
+  store_some(out, v, count);
+  store_some(out + (other ? gap : 0), w, other);
+}
+
+template <class T, class Form>
+INLINE void some_slopes(const Form &f, const T *x, const T *g, T *out, int64_t gap, int64_t count, int64_t other,
+                        typename Form::S *sums, T *quotients) {
+  typedef typename Form::V V;
+  int64_t far = other ? gap : 0;
+  V v = load_some<V>(x, count), w = load_some<V>(x + far, other);
+  Form::slopes(f, v, w, load_some<V>(g, count), load_some<V>(g + far, other), sums, quotients);
+  store_some(out, v, count);
+  store_some(out + far, w, other);
+}
+
+// Pairs of vectors of the same channels, `gap` apart.
+template <class T, class Form>
+INLINE void pairs_of_values(const Form &f, const T *x, T *out, int64_t gap, int64_t pairs) {
+  typedef typename Form::V V;
+  for (int64_t i = 0; i < 2 * gap * pairs; i += 2 * gap) {
+    V v = load<V>(x + i), w = load<V>(x + i + gap);
+    Form::values(f, v, w);
+    store(out + i, v);
+    store(out + i + gap, w);
+  }
+}
+
+template <class T, class Form>
+INLINE void pairs_of_slopes(const Form &f, const T *x, const T *g, T *out, int64_t gap, int64_t pairs,
+                            typename Form::S *sums, T *quotients) {
+  typedef typename Form::V V;
+  for (int64_t i = 0; i < 2 * gap * pairs; i += 2 * gap) {
+    V v = load<V>(x + i), w = load<V>(x + i + gap);
+    Form::slopes(f, v, w, load<V>(g + i), load<V>(g + i + gap), sums, quotients);
+    store(out + i, v);
+    store(out + i + gap, w);
+  }
+}
+
+template <class Form>
+void forward_rows(const Call &c) {
+  typedef typename Form::T T;
+  typedef typename Form::S S;
+  constexpr int N = WIDTH<T>;
+  for_tasks(c, [&](const Task &t, Room) {
+    int64_t length = t.inner_end - t.inner, pairs = length / (2 * N), rest = length % (2 * N);
+    for (int64_t o = t.outer; o < t.outer_end; o++)
+      for (int64_t ch = t.channel; ch < t.channel_end; ch++) {
+        const S *table = (const S *)c.table + (t.replica * c.channels + ch) * c.numbers;
+        Form f = Form::over((const T *)c.constants, c.place, c.terms, {table, 0});
+        int64_t start = t.start(c, o, ch) + t.inner, near = smaller(rest, N);
+        const T *x = (const T *)c.x + start;
+        T *out = (T *)c.out + start;
+        pairs_of_values(f, x, out, N, pairs);
+        if (rest) some_values(f, x + 2 * N * pairs, out + 2 * N * pairs, N, near, rest - near);
+      }
+  });
+}
+
+template <class Form>
+void forward_columns(const Call &c) {
+  typedef typename Form::T T;
+  typedef typename Form::S S;
+  constexpr int N = WIDTH<T>;
+  for_tasks(c, [&](const Task &t, Room room) {
+    Rooms<T, S> rooms(room, c, t.channels());
+    int64_t step = make_columns<T, S>(c, t, rooms), length = t.channels() * c.inner, gap = c.channels * c.inner;
+    int64_t near = c.form == BARYCENTRIC ? RUN : near_rows(length);
+    for (int64_t begin = t.outer; begin < t.outer_end; begin += near)
+      for (int64_t at = 0; at < length; at += N) {
+        Form f = Form::over((const T *)c.constants, c.place, c.terms, {rooms.columns + at, step});
+        int64_t rows = smaller(near, t.outer_end - begin), count = smaller(N, length - at);
+        int64_t pairs = count == N ? rows / 2 : 0, start = t.start(c, begin, t.channel) + at;
+        const T *x = (const T *)c.x + start;
+        T *out = (T *)c.out + start;
+        pairs_of_values(f, x, out, gap, pairs);
+        for (int64_t o = 2 * pairs; o < rows; o += 2)
+          some_values(f, x + o * gap, out + o * gap, gap, count, o + 1 < rows ? count : 0);
+      }
+  });
+}
+
+template <class Form>
+void backward_rows(const Call &c) {
+  typedef typename Form::T T;
+  typedef typename Form::S S;
+  constexpr int N = WIDTH<T>;
+  const int64_t run = (c.form == PAIRED ? INT64_MAX / 4 : RUN * N);
+  for_tasks(c, [&](const Task &t, Room room) {
+    Rooms<T, S> rooms(room, c, t.channels());
+    double *totals = c.partial + t.sums * c.sums;
+    __builtin_memset(totals, 0, t.channels() * c.sums * sizeof(double));
+    __builtin_memset(rooms.sums, 0, c.sums * N * sizeof(S));
+    for (int64_t ch = t.channel; ch < t.channel_end; ch++, totals += c.sums) {
+      const S *table = (const S *)c.table + (t.replica * c.channels + ch) * c.numbers;
+      Form f = Form::over((const T *)c.constants, c.place, c.terms, {table, 0});
+      int64_t summed = 0;
+      for (int64_t o = t.outer; o < t.outer_end; o++)
+        for (int64_t begin = t.inner; begin < t.inner_end; begin += run) {
+          int64_t count = smaller(run, t.inner_end - begin), start = t.start(c, o, ch) + begin;
+          int64_t pairs = count / (2 * N), whole = pairs * 2 * N, rest = count - whole, near = smaller(rest, N);
+          const T *x = (const T *)c.x + start, *g = (const T *)c.grad + start;
+          T *out = (T *)c.out + start;
+          pairs_of_slopes(f, x, g, out, N, pairs, rooms.sums, rooms.quotients);
+          if (rest)
+            some_slopes(f, x + whole, g + whole, out + whole, N, near, rest - near, rooms.sums, rooms.quotients);
+          summed += count;
+          if (summed + c.inner > run || o == t.outer_end - 1) {
+            summed = 0;
+            for (int64_t n = 0; n < c.sums; n++)
+              totals[n] += add_halves(convert<double>(load<Lanes<S, N>>(rooms.sums + n * N)));
+            __builtin_memset(rooms.sums, 0, c.sums * N * sizeof(S));
+          }
+        }
+    }
+  });
+}
+
+template <class Form>
+void backward_columns(const Call &c) {
+  typedef typename Form::T T;
+  typedef typename Form::S S;
+  constexpr int N = WIDTH<T>;
+  for_tasks(c, [&](const Task &t, Room room) {
+    Rooms<T, S> rooms(room, c, t.channels());
+    double *totals = c.partial + t.sums * c.sums;
+    int64_t step = make_columns<T, S>(c, t, rooms), length = t.channels() * c.inner, gap = c.channels * c.inner;
+    int64_t near = c.form == BARYCENTRIC ? RUN : smaller(RUN, near_rows(length)), summed = 0;
+    __builtin_memset(totals, 0, t.channels() * c.sums * sizeof(double));
+    __builtin_memset(rooms.sums, 0, c.sums * step * sizeof(S));
+    for (int64_t begin = t.outer; begin < t.outer_end; begin += near) {
+      int64_t rows = smaller(near, t.outer_end - begin);
+      for (int64_t at = 0; at < length; at += N) {
+        Form f = Form::over((const T *)c.constants, c.place, c.terms, {rooms.columns + at, step});
+        int64_t count = smaller(N, length - at), pairs = count == N ? rows / 2 : 0;
+        int64_t start = t.start(c, begin, t.channel) + at;
+        const T *x = (const T *)c.x + start, *g = (const T *)c.grad + start;
+        T *out = (T *)c.out + start;
+        S *sums = rooms.sums + at * c.sums;
+        pairs_of_slopes(f, x, g, out, gap, pairs, sums, rooms.quotients);
+        for (int64_t o = 2 * pairs; o < rows; o += 2)
+          some_slopes(f, x + o * gap, g + o * gap, out + o * gap, gap, count, o + 1 < rows ? count : 0, sums,
+                      rooms.quotients);
+      }
+      summed += rows;
+      if ((c.form != PAIRED && summed + near > RUN) || begin + near >= t.outer_end) {
+        summed = 0;
+        for (int64_t at = 0; at < length; at++) {
+          const S *sums = rooms.sums + at / N * N * c.sums + at % N;
+          for (int64_t n = 0; n < c.sums; n++)
+            totals[channel_of(at, c.inner) * c.sums + n] += (double)sums[n * N];
+        }
+        __builtin_memset(rooms.sums, 0, c.sums * step * sizeof(S));
+      }
+    }
+  });
+}
+
+}  // namespace chebact

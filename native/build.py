@@ -1,0 +1,124 @@
+"""Compiles the sources beside this file for every level of this kind of processor: `python native/build.py`.
+
+The compiler is the clang of the package ziglang, which the build of a wheel or of an editable installation brings. What
+comes out lies in `src/chebact/libraries`: one library for each level, and a manifest that `chebact.native` reads. A
+build that fails leaves the reason there, and a working package.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import subprocess
+import sys
+import sysconfig
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+HERE = Path(__file__).resolve().parent
+FOLDER = HERE.parent / "src" / "chebact" / "libraries"
+VARIABLE = "CHEBACT_BUILD"
+# What every level may use is what torch asks a processor for before it names that level; no tuning that halves vectors.
+LEVELS = {
+    "x86_64": {
+        "x86_64_v2": "x86_64_v2",
+        "x86_64_v3": "x86_64_v2+avx2+fma",
+        "x86_64_v4": "x86_64_v2+avx2+fma+avx512f+avx512bw+avx512dq+avx512vl",
+    },
+    "aarch64": {"aarch64": "generic"},
+}
+SYSTEMS = {"linux": ("linux-gnu.2.17", "so"), "darwin": ("macos", "dylib"), "win32": ("windows-gnu", "dll")}
+FLAGS = (
+    "-std=c++17 -O3 -g0 -s -shared -fPIC -fvisibility=hidden -fno-exceptions -fno-rtti -fno-stack-protector "
+    "-ffp-contract=off -fno-sanitize=all -Wall -Wextra -Werror -nostdlib++"
+).split()  # no contraction: fma is explicit, so that every level computes the same bits
+
+
+class BuildError(Exception):
+    """Why there is no library, as one sentence without a stop."""
+
+
+def machine() -> str:
+    """The kind of processor, by one name on all systems."""
+    return platform.machine().lower().replace("amd64", "x86_64").replace("arm64", "aarch64")
+
+
+def compile_all(processor: str, system: str, suffix: str, folder: Path) -> dict[str, dict[str, str]]:
+    """Compile every level for a kind of processor and a system; the file and the digest of each."""
+    if processor not in LEVELS:
+        raise BuildError(f"there is no compiled library for processors of the kind {processor}")
+    folder.mkdir(parents=True, exist_ok=True)
+
+    def compiled(level: str) -> dict[str, str]:
+        file, part = folder / f"{level}.{suffix}", folder / f"{level}.{os.getpid()}"
+        target = ["-target", f"{processor}-{system}", f"-mcpu={LEVELS[processor][level]}"]
+        command = [sys.executable, "-m", "ziglang", "cc", "-x", "c++", *FLAGS, *target, "-o", str(part)]
+        done = subprocess.run([*command, str(HERE / "kernel.cpp")], capture_output=True, text=True, check=False)
+        if done.returncode:
+            last = (done.stderr.strip() or "no message").splitlines()[-1]
+            raise BuildError(f"the compiler failed for {level} ({last})")
+        part.replace(file)
+        return {"file": file.name, "sha256": hashlib.sha256(file.read_bytes()).hexdigest()}
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        return dict(zip(LEVELS[processor], pool.map(compiled, LEVELS[processor]), strict=True))
+
+
+def build() -> str | None:
+    """Compile for this machine, unless that was done from the same sources; the reason why there is no library, or None."""
+    files = sorted(HERE.glob("*.[chp]*"))
+    manifest: dict[str, Any] = {"sources": hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()}
+    target = FOLDER / "manifest.json"
+    try:
+        if os.environ.get(VARIABLE) == "none":
+            raise BuildError(f"{VARIABLE}=none left the compiled library out of this installation")
+        if _is_current(target, manifest["sources"]):
+            return None
+        system, suffix = SYSTEMS.get(sys.platform, ("", ""))
+        if "musl" in (sysconfig.get_config_var("HOST_GNU_TYPE") or ""):
+            system = "linux-musl"
+        manifest["libraries"] = compile_all(machine(), system, suffix, FOLDER)
+    except (BuildError, OSError) as error:
+        manifest["reason"] = str(error)
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    part = target.with_suffix(f".{os.getpid()}")
+    part.write_text(json.dumps(manifest, indent=1) + "\n")
+    part.replace(target)
+    return manifest.get("reason")
+
+
+def _is_current(target: Path, sources: str) -> bool:
+    """Whether the libraries that lie there were made from these sources and are whole."""
+    try:
+        made = json.loads(target.read_bytes())
+        return made["sources"] == sources and all(
+            hashlib.sha256((FOLDER / entry["file"]).read_bytes()).hexdigest() == entry["sha256"]
+            for entry in made["libraries"].values()
+        )
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+
+
+class NativeBuildHook(BuildHookInterface[Any]):
+    """Compiles when a wheel is built, also that of an editable installation."""
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Build the libraries; a wheel that has them is for this system and for any Python."""
+        if self.target_name != "wheel":
+            return
+        reason = build()
+        if reason is not None:
+            self.app.display_warning(f"chebact works without its compiled library, slower: {reason}.")
+            return
+        system = sysconfig.get_platform().replace("-", "_").replace(".", "_")
+        build_data.update(pure_python=False, tag=f"py3-none-{system}")
+
+
+if __name__ == "__main__":
+    failure = build()
+    sys.exit(f"native/build.py: {failure}." if failure else None)
