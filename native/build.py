@@ -1,8 +1,8 @@
 """Compiles the sources beside this file for every level of this kind of processor: `python native/build.py`.
 
-The compiler is the clang of the package ziglang, which the build of a wheel or of an editable installation brings. What
-comes out lies in `src/chebact/libraries`: one library for each level, and a manifest that `chebact.native` reads. A
-build that fails leaves the reason there, and a working package.
+The compiler is the clang of the package ziglang, which an installation brings for that moment. What comes out lies in
+`src/chebact/libraries`: one library for each level, and a manifest that `chebact.native` reads. A build that fails
+leaves the reason there, and a working package.
 """
 
 from __future__ import annotations
@@ -15,10 +15,9 @@ import subprocess
 import sys
 import sysconfig
 from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
-
-from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 HERE = Path(__file__).resolve().parent
 FOLDER = HERE.parent / "src" / "chebact" / "libraries"
@@ -33,10 +32,11 @@ LEVELS = {
     "aarch64": {"aarch64": "generic"},
 }
 SYSTEMS = {"linux": ("linux-gnu.2.17", "so"), "darwin": ("macos", "dylib"), "win32": ("windows-gnu", "dll")}
+# No contraction: fma is explicit, so that every level computes the same bits.
 FLAGS = (
-    "-std=c++17 -O3 -g0 -s -shared -fPIC -fvisibility=hidden -fno-exceptions -fno-rtti -fno-stack-protector "
-    "-ffp-contract=off -fno-sanitize=all -Wall -Wextra -Werror -nostdlib++"
-).split()  # no contraction: fma is explicit, so that every level computes the same bits
+    "-std=c++17", "-O3", "-g0", "-s", "-shared", "-fPIC", "-fvisibility=hidden", "-fno-exceptions", "-fno-rtti",
+    "-fno-stack-protector", "-ffp-contract=off", "-fno-sanitize=all", "-Wall", "-Wextra", "-Werror", "-nostdlib++",
+)  # fmt: skip
 
 
 class BuildError(Exception):
@@ -52,6 +52,8 @@ def compile_all(processor: str, system: str, suffix: str, folder: Path) -> dict[
     """Compile every level for a kind of processor and a system; the file and the digest of each."""
     if processor not in LEVELS:
         raise BuildError(f"there is no compiled library for processors of the kind {processor}")
+    if find_spec("ziglang") is None:
+        raise BuildError("the package ziglang, which compiles it, is not installed")
     folder.mkdir(parents=True, exist_ok=True)
 
     def compiled(level: str) -> dict[str, str]:
@@ -70,7 +72,7 @@ def compile_all(processor: str, system: str, suffix: str, folder: Path) -> dict[
 
 
 def build() -> str | None:
-    """Compile for this machine, unless that was done from the same sources; the reason why there is no library, or None."""
+    """Compile for this machine, unless that is done; the reason why there is no library, or None."""
     files = sorted(HERE.glob("*.[chp]*"))
     manifest: dict[str, Any] = {"sources": hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()}
     target = FOLDER / "manifest.json"
@@ -102,21 +104,6 @@ def _is_current(target: Path, sources: str) -> bool:
         )
     except (OSError, ValueError, KeyError, TypeError):
         return False
-
-
-class NativeBuildHook(BuildHookInterface[Any]):
-    """Compiles when a wheel is built, also that of an editable installation."""
-
-    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Build the libraries; a wheel that has them is for this system and for any Python."""
-        if self.target_name != "wheel":
-            return
-        reason = build()
-        if reason is not None:
-            self.app.display_warning(f"chebact works without its compiled library, slower: {reason}.")
-            return
-        system = sysconfig.get_platform().replace("-", "_").replace(".", "_")
-        build_data.update(pure_python=False, tag=f"py3-none-{system}")
 
 
 if __name__ == "__main__":

@@ -40,27 +40,53 @@ INLINE PowerTable<V> spread(const Number<V> *table) {
   return {{n[0], n[1], n[2], n[3]}, n[4], n[5], n[6], n[7], {n[8], n[9]}};
 }
 
-// The tables of the channels of neighbouring positions from `at` on.
-template <class V>
-INLINE PowerTable<V> gather(const Number<V> *heights, int64_t at, int64_t repeat, const double *matrix, int64_t terms) {
+template <int... I>
+struct Indices {};
+template <class, int... I>
+using AsIndices = Indices<I...>;
+
+// Every STEP-th number of `all`, from J on.
+template <int STEP, int J, class W, int... I>
+INLINE auto every(W all, Indices<I...>) {
+  return __builtin_shufflevector(all, all, (J + I * STEP)...);
+}
+
+constexpr int beside(int terms) { return terms == 3 ? 4 : terms; }  // a vector has a power of two of numbers
+
+// The tables of the channels whose heights lie one after the other, `beside(TERMS)` of each.
+template <class V, int TERMS>
+INLINE void table_columns(const Number<V> *heights, const double *matrix, V *numbers) {
   typedef Number<V> T;
   typedef Lanes<double, width<V>> W;
-  W y[4] = {};
-  for (int i = 0; i < width<V>; i++) {
-    const T *own = heights + channel_of(at + i, repeat) * terms;
-    y[0][i] = own[0], y[1][i] = own[1];
-    if (terms > 2) y[2][i] = own[2];
-    if (terms > 3) y[3][i] = own[3];
-  }
-  V n[POWERS];
+  constexpr int STEP = beside(TERMS);
+  auto all = load<Lanes<T, STEP * width<V>>>(heights);
+  constexpr __make_integer_seq<AsIndices, int, width<V>> lanes = {};
+  W y[4] = {convert<double>(every<STEP, 0>(all, lanes)), convert<double>(every<STEP, 1>(all, lanes))};
+  if constexpr (TERMS > 2) y[2] = convert<double>(every<STEP, 2>(all, lanes));
+  if constexpr (TERMS > 3) y[3] = convert<double>(every<STEP, 3>(all, lanes));
   for (int i = 0; i < POWERS; i++) {
     W sum = y[0] * fill<W>(matrix[i]);
     if (width<V> < WIDTH<T>) sum = sum + W{};  // as in `power_tables`: no -0
-    sum = fma(y[1], fill<W>(matrix[ROW + i]), sum);
-    if (terms > 2) sum = fma(y[2], fill<W>(matrix[2 * ROW + i]), sum);
-    if (terms > 3) sum = fma(y[3], fill<W>(matrix[3 * ROW + i]), sum);
-    n[i] = convert<T>(clamp_finite(sum, Limits<T>::largest));
+    for (int n = 1; n < TERMS; n++) sum = fma(y[n], fill<W>(matrix[n * ROW + i]), sum);
+    numbers[i] = convert<T>(clamp_finite(sum, Limits<T>::largest));
   }
+}
+
+// The tables of the channels of neighbouring positions from `at` on.
+template <class V>
+PowerTable<V> gather(const Number<V> *heights, int64_t at, int64_t repeat, const double *matrix, int64_t terms) {
+  Number<V> own[4 * width<V>];
+  const Number<V> *from = heights + at * terms;
+  int64_t step = beside(terms);
+  if (repeat > 1 || step > terms) {
+    for (int64_t i = 0; i < width<V>; i++)
+      for (int64_t n = 0; n < terms; n++) own[i * step + n] = heights[channel_of(at + i, repeat) * terms + n];
+    from = own;
+  }
+  V n[POWERS];
+  if (terms == 2) table_columns<V, 2>(from, matrix, n);
+  else if (terms == 3) table_columns<V, 3>(from, matrix, n);
+  else table_columns<V, 4>(from, matrix, n);
   return {{n[0], n[1], n[2], n[3]}, n[4], n[5], n[6], n[7], {n[8], n[9]}};
 }
 
@@ -96,6 +122,16 @@ INLINE void power_forward_columns(const Call &c, const T *x, T *out, const T *he
   typedef Lanes<T, N> V;
   PowerPlace<V> k = PowerPlace<V>::from((const T *)c.constants);
   int64_t gap = c.channels * c.inner;
+  if constexpr (N == WIDTH<T>)  // two vectors side by side are what a processor fetches from memory together
+    for (; at + 2 * N <= length; at += 2 * N) {
+      PowerTable<V> t = gather<V>(heights, at, c.inner, c.to_table, c.terms);
+      PowerTable<V> s = gather<V>(heights, at + N, c.inner, c.to_table, c.terms);
+      if (any_level(t) || any_level(s)) break;
+      ROLLED for (int64_t i = at; i < at + rows * gap; i += gap) {
+        store(out + i, power_value<TAILS, PLAIN, false>(load<V>(x + i), t, k));
+        store(out + i + N, power_value<TAILS, PLAIN, false>(load<V>(x + i + N), s, k));
+      }
+    }
   for (; at + N <= length; at += N) {
     PowerTable<V> t = gather<V>(heights, at, c.inner, c.to_table, c.terms);
     if (N < WIDTH<T> || any_level(t)) power_values<TAILS, PLAIN, true>(x + at, out + at, rows, gap, t, k);

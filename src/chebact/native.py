@@ -74,13 +74,15 @@ def _manifest() -> dict[str, Any]:
         made = _build()
     if "libraries" not in made:
         reason = made.get("reason", "this installation has no compiled library")
-        raise LibraryError(f"{reason}; install chebact again where its build can run, `pip install .` says more")
+        raise LibraryError(f"{reason}; install chebact again where it can be compiled")
     return made
 
 
 def _build() -> dict[str, Any]:
     _log.warning("the sources in %s have changed: compiling them, for some 30 s", BUILDER.parent)
-    subprocess.run([sys.executable, str(BUILDER)], check=False, stdout=subprocess.DEVNULL)
+    done = subprocess.run([sys.executable, str(BUILDER)], check=False, capture_output=True, text=True)
+    if done.returncode:
+        raise LibraryError(f"the sources in {BUILDER.parent} could not be compiled: {done.stderr.strip()}")
     made: dict[str, Any] = json.loads((FOLDER / "manifest.json").read_bytes())
     return made
 
@@ -91,9 +93,11 @@ def _checked(made: dict[str, Any]) -> Path:
     entry = made["libraries"].get(name)
     if entry is None:
         raise LibraryError(f"this installation has libraries for {', '.join(made['libraries'])}, and none for {name}")
-    file = FOLDER / entry["file"]
+    file = FOLDER / str(entry["file"])
     if not file.exists() or _digest(file) != entry["sha256"]:
-        raise LibraryError(f"the compiled library {file} is missing or not the one that was built; install chebact again")
+        raise LibraryError(
+            f"the compiled library {file} is missing or not the one that was built; install chebact again"
+        )
     return file
 
 

@@ -35,18 +35,19 @@ FORMS = ("cubic", "short", "wide", "nodes")
 MEASURE, TABLES, FORWARD, BACKWARD, FINISH = 1, 2, 4, 8, 16  # steps of a call
 
 
-class Call(ctypes.Structure):
-    """What a call is told, as in `native/call.hpp`."""
+FIELDS = (
+    "steps", "form", "is_double", "is_plain", "tails", "keeps_heights", "terms", "sums", "numbers",
+    "replicas", "outer", "channels", "inner", "outer_block", "channel_block", "inner_block", "outer_blocks",
+    "channel_blocks", "inner_blocks", "tasks", "parts", "counters", "x", "grad", "out", "heights", "result",
+    "constants", "place", "to_table", "to_result", "table", "table_bytes", "partial", "partial_bytes",
+    "scratch", "scratch_bytes",
+)  # fmt: skip
 
-    _fields_ = [
-        (name, ctypes.c_int64)
-        for name in (
-            "steps form is_double is_plain tails keeps_heights terms sums numbers replicas outer channels inner "
-            "outer_block channel_block inner_block outer_blocks channel_blocks inner_blocks tasks parts counters "
-            "x grad out heights result constants place to_table to_result table table_bytes partial partial_bytes "
-            "scratch scratch_bytes"
-        ).split()
-    ]
+
+class Call(ctypes.Structure):
+    """What a call is told, as `native/call.hpp` describes it."""
+
+    _fields_ = [(name, ctypes.c_int64) for name in FIELDS]
 
 
 class _Entry(NamedTuple):
