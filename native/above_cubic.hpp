@@ -17,8 +17,9 @@ struct Rooms {
 
   Rooms(Room &room, const Call &c, int64_t channels) {
     int64_t step = padded(by_rows(c) ? 1 : channels * c.inner, WIDTH<T>);
-    quotients = room.take<T>(2 * c.terms * WIDTH<T>);
-    sums = room.take<S>(c.sums * step);
+    bool is_backward = c.steps & BACKWARD;
+    quotients = room.take<T>(is_backward ? 2 * c.terms * WIDTH<T> : 0);
+    sums = room.take<S>(is_backward ? c.sums * step : 0);
     columns = room.take<S>(by_rows(c) ? 0 : c.numbers * step);
     made = room.take<double>((c.terms + c.numbers) * WIDTH<T>);
   }

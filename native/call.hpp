@@ -41,7 +41,7 @@ namespace chebact {
   FIELD(const double *, to_table)  /* a padded row for each height: its part of the numbers */          \
   FIELD(const double *, to_result) /* from sums to the gradient of the heights */                       \
   FIELD(void *, table)             /* of all channels, where rows are long; filled by a step */         \
-  FIELD(int64_t, table_bytes)      /* as `MEASURE` finds it, and so the next two */                     \
+  FIELD(int64_t, table_bytes)      /* found by `MEASURE` of a pass, and so the next two */              \
   FIELD(double *, partial)         /* sums of every task */                                             \
   FIELD(int64_t, partial_bytes)                                                                         \
   FIELD(char *, scratch)                                                                                \

@@ -65,16 +65,16 @@ bool writes_at_once(const Call &c) {
          c.channels % WIDTH<T> == 0 && (c.channel_blocks == 1 || c.channel_block % WIDTH<T> == 0);
 }
 
-// How much memory a call needs.
+// How much memory a pass needs.
 template <class T, class S>
 void measure(Call &c) {
   Room room = {nullptr};
-  if (c.form == POWERS_TO_CUBE) PowerRoom<T>(room, by_rows(c) ? c.channel_block : 0);
+  if (c.form == POWERS_TO_CUBE) PowerRoom<T>(room, c, by_rows(c) ? c.channel_block : 0);
   else Rooms<T, S>(room, c, c.channel_block);
   c.scratch_bytes = (int64_t)room.at <= STACK ? 0 : (int64_t)room.at;
   int64_t rows = c.replicas * c.channels;
   if (by_rows(c) && c.form != POWERS_TO_CUBE) c.table_bytes = padded(rows * c.numbers * (int64_t)sizeof(S), 64);
-  if (!writes_at_once<T>(c))
+  if (c.steps & BACKWARD && !writes_at_once<T>(c))
     c.partial_bytes = padded(rows * c.outer_blocks * c.inner_blocks * c.sums * (int64_t)sizeof(double), 64);
 }
 
@@ -95,10 +95,10 @@ void do_form(const Call &c) {
 
 template <class T, class S, class Work>
 void do_steps(Call &c, Work work) {
-  if (c.steps & MEASURE) measure<T, S>(c);
+  if (c.steps & MEASURE) return measure<T, S>(c);
   if (c.steps & TABLES && c.table_bytes) make_rows<T, S>(c);
   if (c.steps & (FORWARD | BACKWARD)) work();
-  if (c.steps & FINISH && c.result) finish<T>(c);
+  if (c.steps & FINISH && c.partial_bytes) finish<T>(c);
 }
 
 template <Tails TAILS, bool PLAIN>

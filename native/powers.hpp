@@ -15,10 +15,12 @@ struct PowerRoom {
   T *tables, *sums;
   double *totals;
 
-  PowerRoom(Room &room, int64_t channels)
-      : tables(room.take<T>(channels * ROW)),
-        sums(room.take<T>(channels * POWER_SUMS * WIDTH<T>)),
-        totals(room.take<double>(channels * POWER_SUMS * WIDTH<T>)) {}
+  PowerRoom(Room &room, const Call &c, int64_t channels) {
+    int64_t summed = c.steps & BACKWARD ? channels * POWER_SUMS * WIDTH<T> : 0;
+    tables = room.take<T>(channels * ROW);
+    sums = room.take<T>(summed);
+    totals = room.take<double>(summed);
+  }
 };
 
 // The tables of some channels, a row of 16 numbers each.
@@ -152,7 +154,7 @@ void power_forward(const Call &c) {
                                                        t.channels() * c.inner);
       return;
     }
-    PowerRoom<T> own(room, t.channels());
+    PowerRoom<T> own(room, c, t.channels());
     power_tables(own.tables, heights, c.to_table, t.channels(), c.terms);
     for (int64_t o = t.outer; o < t.outer_end; o++)
       for (int64_t ch = t.channel; ch < t.channel_end; ch++) {
@@ -257,7 +259,7 @@ void power_backward_rows(const Call &c, const Task &t, Room room, double *sums) 
   typedef Lanes<T, WIDTH<T>> V;
   typedef Lanes<double, WIDTH<T>> W;
   int64_t count = t.channels(), vectors = count * POWER_SUMS, step = RUN * WIDTH<T>, summed = 0;
-  PowerRoom<T> own(room, count);
+  PowerRoom<T> own(room, c, count);
   power_tables(own.tables, (const T *)c.heights + (t.replica * c.channels + t.channel) * c.terms, c.to_table, count,
                c.terms);
   __builtin_memset(own.sums, 0, vectors * sizeof(V));

@@ -15,7 +15,7 @@ from support import kernel_digests
 from support.kernel_calls import python
 
 from chebact import native
-from chebact.kernels.native import Call
+from chebact.kernels.cpu.call import Call
 
 HERE = Path(__file__).parent
 needs_library = pytest.mark.skipif(native.why_not() is not None, reason=f"no library here: {native.why_not()}")
@@ -34,7 +34,7 @@ def levels_here():
 @pytest.mark.parametrize("level", [*levels_here()[:-1], "own"])
 def test_every_level_computes_the_bits_that_are_pinned(level):
     """They were taken before the kernel was rewritten, and hold for sums too, whatever the width of registers."""
-    arguments, environment = (["", "native"], {}) if level == "own" else (["", "native", "7"], {VARIABLE: level})
+    arguments, environment = (["", "cpu"], {}) if level == "own" else (["", "cpu", "7"], {VARIABLE: level})
     script = f"import runpy, sys; sys.argv = {arguments}; runpy.run_path({kernel_digests.__file__!r}, {{}}, '__main__')"
     found = json.loads(python(script, timeout=600, **environment))
     pinned = json.loads((HERE / "digests.json").read_text())
@@ -87,7 +87,7 @@ def rewrite(folder, change):
         import pathlib, torch
         from chebact import kernels, native
         native.FOLDER, native.BUILDER = pathlib.Path({str(folder)!r}), pathlib.Path("nowhere")
-        print(kernels.why_not("native", torch.device("cpu")))
+        print(kernels.why_not("cpu", torch.device("cpu")))
         x, heights = torch.linspace(-2, 2, 8)[:, None], torch.tensor([[1.0, -1.0]])
         for _ in range(2):
             assert torch.allclose(kernels.evaluate(x, heights, kernels.Basis(1), 1, False), x)

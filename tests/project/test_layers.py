@@ -32,7 +32,6 @@ LAYERS = [
     ["kernels.layout", "kernels.protocol", "kernels.scaling"],
     ["kernels.cpu.*", "kernels.gpu.*"],
     ["kernels.reference", "kernels.cpu", "kernels.gpu"],
-    ["kernels.native"],
     ["kernels.selection"],
     ["kernels.fast_path"],
     ["kernels"],

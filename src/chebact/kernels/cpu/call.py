@@ -1,39 +1,27 @@
-"""The CPU kernel: machine code that was compiled when chebact was installed, on torch's own threads.
-
-Up to degree 5 it is bound by memory, up to 16 (float32) by products, and above by one division a node and element.
-"""
+"""A call of the library: the struct that it reads, filled in but for the addresses of tensors."""
 
 from __future__ import annotations
 
 import ctypes
 import math
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import NamedTuple
 
 import torch
 
 from chebact import native
 from chebact.basis import Basis
-from chebact.kernels.cpu import (
-    NO_MEMORY,
-    SERIAL_BELOW,
-    _choices,
-    _constants,
-    _matrix,
-    _padded_matrix,
-    _place,
-    _sums,
-    cut_into_tasks,
-    form_of,
-)
+from chebact.kernels.cpu.forms import FORMS, constants_of, form_of, place_of, tails_of, to_result, to_table
 from chebact.kernels.cpu.threads import Program
 from chebact.kernels.layout import NoMemoryError, Sizes
 
-name = "native"
+__all__ = ["BACKWARD", "FORWARD", "SERIAL_BELOW", "Call", "Pass", "cut_into_tasks"]
 
-FORMS = ("cubic", "short", "wide", "nodes")
-MEASURE, TABLES, FORWARD, BACKWARD, FINISH = 1, 2, 4, 8, 16  # steps of a call
-
+TASK = 32_768  # elements a task; a constant, so that the cut does not depend on the machine
+MOST_BLOCKS = 32  # of the outer axis: bounds the memory and the time of the last sum
+SERIAL_BELOW = 12_000  # elements at degree 3; below, starting a team costs more than it saves
+NO_MEMORY = "a tensor came that has no memory of its own"
+MEASURE, TABLES, FORWARD, BACKWARD, FINISH = 1, 2, 4, 8, 16  # `Step` in native/call.hpp
 
 FIELDS = (
     "steps", "form", "is_double", "is_plain", "tails", "keeps_heights", "terms", "sums", "numbers",
@@ -62,48 +50,37 @@ def _program() -> Program:
     return Program(_Entry(ctypes.cast(library.chebact_kernel, ctypes.c_void_p).value or 0, library))
 
 
-def why_not(device: torch.device) -> str | None:
-    """Why this kernel cannot serve tensors on `device`, or None where it can."""
-    if device.type != "cpu":
-        return f"it serves CPU tensors, and this one is on {device.type}"
-    return native.why_not()
+@lru_cache(maxsize=1024)
+def cut_into_tasks(sizes: Sizes) -> tuple[int, int, int, int, int, int, int]:
+    """Block lengths of outer, channel and inner, how many blocks of each there are, and the number of tasks."""
+    replicas, outer, channels, inner = sizes
+    inner_block = inner if inner <= 2 * TASK else TASK
+    channel_block = channels if channels * inner_block <= 2 * TASK else max(8, TASK // inner_block // 8 * 8)
+    outer_block = max(1, TASK // (channel_block * inner_block), -(-outer // MOST_BLOCKS))
+    counts = (-(-outer // outer_block), -(-channels // channel_block), -(-inner // inner_block))
+    return outer_block, channel_block, inner_block, *counts, replicas * counts[0] * counts[1] * counts[2]
 
 
-def evaluate(x: torch.Tensor, values: torch.Tensor, basis: Basis, sizes: Sizes, out: torch.Tensor) -> None:
-    """The activation of x into `out`, which may be x itself."""
-    plan(basis, sizes, x.dtype).evaluate(x, values, out)
-
-
-def gradients(
-    x: torch.Tensor, grad: torch.Tensor, values: torch.Tensor, basis: Basis, sizes: Sizes, out: torch.Tensor
-) -> torch.Tensor:
-    """The gradient of x into `out`, and that of the values, in one pass over x and grad."""
-    return plan(basis, sizes, x.dtype).gradients(x, grad, values, out)
-
-
-class _Pass:
+class Pass:
     """The forward or the backward pass of a plan: a call with all but the addresses of tensors filled in."""
 
     def __init__(self, step: int, basis: Basis, sizes: Sizes, dtype: torch.dtype) -> None:
         *blocks, tasks = cut_into_tasks(sizes)
-        form, terms = form_of(basis, dtype), basis.degree + 1
+        form = form_of(basis, dtype)
+        constants = constants_of(basis, dtype, form)  # an interval that the type cannot hold is an error from here
         tabled = basis if step == FORWARD else basis.derivative()  # whose tables are read
-        plain, lined, joined, smooth = _choices(basis, dtype, form)
-        if form == "cubic":
-            to_table, numbers, to_result, sums = _matrix(tabled), 10, _matrix(basis), 8
-        else:
-            to_table, numbers = _padded_matrix(tabled, form)
-            to_result = torch.from_numpy(_sums(basis, form))
-            sums = len(to_result)
+        table, numbers = to_table(tabled, form)
+        result, sums = to_result(basis, form)
         keeps_heights = form == "nodes" and tabled.order == 0 and tabled.parameters == "values"
-        kind = FORMS.index(form), dtype == torch.float64, plain, lined * (1 + joined + smooth), keeps_heights
-        self._call = Call(MEASURE, *kind, terms, sums, numbers, *sizes, *blocks, tasks, 1)
-        self._read = _constants(basis, dtype, form), _place(basis), to_table, to_result
+        kind = FORMS.index(form), dtype == torch.float64, basis.interval == (-1.0, 1.0), tails_of(basis, dtype, form)
+        counts = keeps_heights, basis.degree + 1, sums, numbers
+        self._call = Call(MEASURE | step, *kind, *counts, *sizes, *blocks, tasks, 1)
+        self._read = constants, place_of(basis), table, result  # which the call has addresses of
         self._call.constants, self._call.place, self._call.to_table, self._call.to_result = (
             tensor.data_ptr() for tensor in self._read
         )
         self._program, self._step = _program(), step
-        self._program.run(ctypes.addressof(self._call), 1)
+        native.library().chebact_kernel(ctypes.byref(self._call))
         call, work = self._call, math.prod(sizes) * (basis.degree if form == "nodes" else 1)
         self._shared_bytes, self._own_bytes = call.table_bytes + call.partial_bytes, call.scratch_bytes
         self._most_threads = 1 if work < SERIAL_BELOW else tasks
@@ -136,34 +113,11 @@ class _Pass:
             return
         counters = (ctypes.c_int64 * (threads + 1))()
         call.counters, call.parts = ctypes.addressof(counters), threads
-        for steps, workers in ((TABLES, 1), (self._step, threads), (FINISH, 1)):
-            call.steps = steps
-            self._program.run(address, workers)
-
-
-class Plan:
-    """All of a call that does not change from call to call: the cut into tasks, constants and matrices."""
-
-    def __init__(self, basis: Basis, sizes: Sizes, dtype: torch.dtype) -> None:
-        self._options = basis, sizes, dtype
-
-    def evaluate(self, x: torch.Tensor, values: torch.Tensor, out: torch.Tensor) -> None:
-        """The activation of x into `out`."""
-        self._forward.run(x, None, values, out, None)
-
-    def gradients(self, x: torch.Tensor, grad: torch.Tensor, values: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
-        """The gradient of x into `out`; returns that of the values."""
-        result = torch.empty_like(values)
-        self._backward.run(x, grad, values, out, result)
-        return result
-
-    @cached_property
-    def _forward(self) -> _Pass:
-        return _Pass(FORWARD, *self._options)
-
-    @cached_property
-    def _backward(self) -> _Pass:
-        return _Pass(BACKWARD, *self._options)
-
-
-plan = lru_cache(maxsize=4096)(Plan)
+        for steps, workers, is_needed in (
+            (TABLES, 1, call.table_bytes),
+            (self._step, threads, True),
+            (FINISH, 1, call.partial_bytes),
+        ):
+            if is_needed:
+                call.steps = steps
+                self._program.run(address, workers)
