@@ -10,7 +10,7 @@ namespace chebact {
 
 #define CALL_FIELDS(FIELD)                                                                              \
   FIELD(int64_t, steps)            /* those of `Step` to do, added up */                                \
-  FIELD(int64_t, form)             /* a `FormCode`*/                                                       \
+  FIELD(int64_t, form)             /* a `FormCode`*/                                                    \
   FIELD(int64_t, is_double)                                                                             \
   FIELD(int64_t, is_plain)         /* the interval is [-1, 1] */                                        \
   FIELD(int64_t, tails)            /* a `Tails` */                                                      \
