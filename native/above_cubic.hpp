@@ -75,7 +75,7 @@ template <class T, class S>
 void make_rows(const Call &c) {
   constexpr int N = WIDTH<T>;
   alignas(64) char own[STACK];
-  Room room = {c.scratch_bytes ? c.scratch : own};
+  Room room = own_room(c, 0, own);
   Rooms<T, S> rooms(room, c, c.channel_block);
   int64_t channels = c.replicas * c.channels;
   for (int64_t ch = 0; ch < channels; ch += N) {

@@ -62,8 +62,8 @@ def compile_all(processor: str, system: str, suffix: str, folder: Path) -> dict[
         command = [sys.executable, "-m", "ziglang", "cc", "-x", "c++", *FLAGS, *target, "-o", str(part)]
         done = subprocess.run([*command, str(HERE / "kernel.cpp")], capture_output=True, text=True, check=False)
         if done.returncode:
-            last = (done.stderr.strip() or "no message").splitlines()[-1]
-            raise BuildError(f"the compiler failed for {level} ({last})")
+            lines = [line for line in done.stderr.splitlines() if "error" in line] or ["no message"]
+            raise BuildError(f"the compiler failed for {level} ({lines[0]})")
         part.replace(file)
         return {"file": file.name, "sha256": hashlib.sha256(file.read_bytes()).hexdigest()}
 
@@ -88,6 +88,8 @@ def build() -> str | None:
     except (BuildError, OSError) as error:
         manifest["reason"] = str(error)
     FOLDER.mkdir(parents=True, exist_ok=True)
+    for file in FOLDER.iterdir() if "reason" in manifest else ():
+        file.unlink()  # what was compiled from other sources, or is not wanted
     part = target.with_suffix(f".{os.getpid()}")
     part.write_text(json.dumps(manifest, indent=1) + "\n")
     part.replace(target)

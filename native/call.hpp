@@ -75,15 +75,19 @@ INLINE int64_t near_rows(int64_t length) { return larger(4, NEAR / length); }
 
 // Memory of the caller, handed out piece by piece.
 struct Room {
-  char *at;
+  uintptr_t at;  // an address; or 0, to measure how much is taken
 
   template <class T>
   T *take(int64_t count) {
-    char *start = at;
+    uintptr_t start = at;
     at += padded(count * (int64_t)sizeof(T), 64);
     return (T *)start;
   }
 };
+
+INLINE Room own_room(const Call &c, int64_t worker, char *stack) {
+  return {(uintptr_t)(c.scratch_bytes ? c.scratch + worker * c.scratch_bytes : stack)};
+}
 
 struct Task {
   int64_t replica, outer, outer_end, channel, channel_end, inner, inner_end;
@@ -116,12 +120,12 @@ template <class Work>
 INLINE void for_tasks(const Call &c, Work work) {
   alignas(64) char own[STACK];
   if (!c.counters) {
-    Room room = {c.scratch_bytes ? c.scratch : own};
+    Room room = own_room(c, 0, own);
     for (int64_t index = 0; index < c.tasks; index++) work(task_at(c, index), room);
     return;
   }
   int64_t worker = draw(c.counters);
-  Room room = {c.scratch_bytes ? c.scratch + worker % c.parts * c.scratch_bytes : own};
+  Room room = own_room(c, worker % c.parts, own);
   for (int64_t turn = 0; turn < c.parts; turn++) {
     int64_t part = (worker + turn) % c.parts, first = part * c.tasks / c.parts, last = (part + 1) * c.tasks / c.parts;
     for (int64_t index; (index = first + draw(c.counters + part + 1)) < last;) work(task_at(c, index), room);

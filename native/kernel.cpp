@@ -68,10 +68,10 @@ bool writes_at_once(const Call &c) {
 // How much memory a pass needs.
 template <class T, class S>
 void measure(Call &c) {
-  Room room = {nullptr};
+  Room room = {0};
   if (c.form == POWERS_TO_CUBE) PowerRoom<T>(room, c, by_rows(c) ? c.channel_block : 0);
   else Rooms<T, S>(room, c, c.channel_block);
-  c.scratch_bytes = (int64_t)room.at <= STACK ? 0 : (int64_t)room.at;
+  c.scratch_bytes = room.at <= STACK ? 0 : room.at;
   int64_t rows = c.replicas * c.channels;
   if (by_rows(c) && c.form != POWERS_TO_CUBE) c.table_bytes = padded(rows * c.numbers * (int64_t)sizeof(S), 64);
   if (c.steps & BACKWARD && !writes_at_once<T>(c))
