@@ -117,6 +117,9 @@ void power_forward_row(const T *x, T *out, int64_t length, const T *table, const
   power_values<TAILS, PLAIN, true>(x + whole, out + whole, length - whole, 1, s, PowerPlace<One>::from(constants));
 }
 
+constexpr int STRIP = 8;       // vectors of neighbouring channels whose tables are kept
+constexpr int64_t SHORT = 4;  // rows of them that are read before the next: nearly in the order of memory
+
 // Positions from `at` to `length`, N at a time, then half as many.
 template <class T, int N, Tails TAILS, bool PLAIN>
 INLINE void power_forward_columns(const Call &c, const T *x, T *out, const T *heights, int64_t rows, int64_t at,
@@ -124,20 +127,21 @@ INLINE void power_forward_columns(const Call &c, const T *x, T *out, const T *he
   typedef Lanes<T, N> V;
   PowerPlace<V> k = PowerPlace<V>::from((const T *)c.constants);
   int64_t gap = c.channels * c.inner;
-  if constexpr (N == WIDTH<T>)  // two vectors side by side are what a processor fetches from memory together
-    for (; at + 2 * N <= length; at += 2 * N) {
-      PowerTable<V> t = gather<V>(heights, at, c.inner, c.to_table, c.terms);
-      PowerTable<V> s = gather<V>(heights, at + N, c.inner, c.to_table, c.terms);
-      if (any_level(t) || any_level(s)) break;
-      ROLLED for (int64_t i = at; i < at + rows * gap; i += gap) {
-        store(out + i, power_value<TAILS, PLAIN, false>(load<V>(x + i), t, k));
-        store(out + i + N, power_value<TAILS, PLAIN, false>(load<V>(x + i + N), s, k));
-      }
+  while (at + N <= length) {
+    PowerTable<V> kept[STRIP];
+    int64_t vectors = smaller(STRIP, (length - at) / N);
+    bool level = N < WIDTH<T>;
+    for (int64_t i = 0; i < vectors; i++) {
+      kept[i] = gather<V>(heights, at + i * N, c.inner, c.to_table, c.terms);
+      level = level || any_level(kept[i]);
     }
-  for (; at + N <= length; at += N) {
-    PowerTable<V> t = gather<V>(heights, at, c.inner, c.to_table, c.terms);
-    if (N < WIDTH<T> || any_level(t)) power_values<TAILS, PLAIN, true>(x + at, out + at, rows, gap, t, k);
-    else power_values<TAILS, PLAIN, false>(x + at, out + at, rows, gap, t, k);
+    for (int64_t begin = 0; begin < rows; begin += SHORT)
+      for (int64_t i = 0; i < vectors; i++) {
+        int64_t start = begin * gap + at + i * N, count = smaller(SHORT, rows - begin);
+        if (level) power_values<TAILS, PLAIN, true>(x + start, out + start, count, gap, kept[i], k);
+        else power_values<TAILS, PLAIN, false>(x + start, out + start, count, gap, kept[i], k);
+      }
+    at += vectors * N;
   }
   if constexpr (N > 1) power_forward_columns<T, N / 2, TAILS, PLAIN>(c, x, out, heights, rows, at, length);
 }

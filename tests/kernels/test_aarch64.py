@@ -16,6 +16,7 @@ import torch
 from support import kernel_digests as pinned
 
 from chebact import native
+from chebact.basis import Basis, basis_of
 from chebact.kernels.cpu.call import BACKWARD, FINISH, FORWARD, TABLES, Pass
 from chebact.kernels.layout import Sizes
 
@@ -67,7 +68,7 @@ def bits(tensor):
 def test_bits_on_aarch64_are_those_here(degree, dtype, driver):
     for tails, sizes in itertools.product(pinned.TAILS, SIZES):
         options = (degree, tails, 2, (-1.0, 1.0) if sizes.inner > 1 else (-3.0, 5.0), "values", 0)
-        basis, (x, grad, heights) = pinned.rounded_basis(*options), pinned.tensors(options, sizes, dtype)
+        basis, (x, grad, heights) = basis_of(Basis(*options)), pinned.tensors(options, sizes, dtype)
         plan, out, for_x = Pass(FORWARD, basis, sizes, dtype), torch.empty_like(x), torch.empty_like(x)
         plan.run(x, None, heights, out, None)
         assert run_there(driver, FORWARD, basis, sizes, (x, grad, heights))[: out.nbytes] == bits(out)

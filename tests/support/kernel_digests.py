@@ -46,7 +46,10 @@ MATRICES = ("pieces", "power_pieces", "series", "paired_powers")
 
 @cache
 def rounded_basis(*options):
-    """A basis whose matrices have at most some 30 bits, and the same on every processor; so has its derivative."""
+    """A basis whose matrices have at most some 30 bits, and the same on every processor; so has its derivative.
+
+    It equals the true one, whose place it takes in every cache: only for a process of its own.
+    """
     basis = Basis(*options)
     for name in MATRICES:
         if (name == "power_pieces" and not basis.by_powers) or (name == "paired_powers" and basis.degree > 16):
