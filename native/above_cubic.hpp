@@ -43,13 +43,17 @@ INLINE void make_tables(const Call &c, const T *heights, int64_t at, int64_t cou
   double most = c.form == BARYCENTRIC ? Limits<T>::largest : __builtin_inf();
   double *y = room, *made = room + terms * N;
   for (int i = 0; i < N; i++)
-    for (int64_t n = 0; n < terms; n++) y[n * N + i] = heights[channel_of(at + smaller(i, count - 1), repeat) * terms + n];
+    for (int64_t n = 0; n < terms; n++)
+      y[n * N + i] = heights[channel_of(at + smaller(i, count - 1), repeat) * terms + n];
   W size = {};
   for (int64_t first = c.keeps_heights ? terms : 0; first < numbers; first += 4) {
     W sum[4] = {};  // four at a time: an addition waits for the one before it
     int64_t some = smaller(4, numbers - first);
     for (int64_t n = 0; n < terms; n++)
-      for (int i = 0; i < 4; i++) sum[i] = fma(load<W>(y + n * N), fill<W>(c.to_table[n * row + first + (i < some ? i : 0)]), sum[i]);
+      for (int i = 0; i < 4; i++) {
+        double factor = c.to_table[n * row + first + (i < some ? i : 0)];
+        sum[i] = fma(load<W>(y + n * N), fill<W>(factor), sum[i]);
+      }
     for (int i = 0; i < some; i++) store(made + (first + i) * N, sum[i]);
   }
   if (c.keeps_heights) __builtin_memcpy(made, y, terms * sizeof(W));
@@ -99,164 +103,136 @@ int64_t make_columns(const Call &c, const Task &t, const Rooms<T, S> &rooms) {
   return step;
 }
 
-template <class T, class Form>
-INLINE void some_values(const Form &f, const T *x, T *out, int64_t gap, int64_t count, int64_t other) {
+// One pass over pairs of vectors of the same channels, from x, g and out on; sums are those of the backward pass.
+template <class Form, bool BACK>
+struct Pairs {
+  typedef typename Form::T T;
+  typedef typename Form::S S;
   typedef typename Form::V V;
-  V v = load_some<V>(x, count), w = load_some<V>(x + (other ? gap : 0), other);
-  Form::values(f, v, w);
-  store_some(out, v, count);
-  store_some(out + (other ? gap : 0), w, other);
-}
+  static constexpr int N = WIDTH<T>;
 
-template <class T, class Form>
-INLINE void some_slopes(const Form &f, const T *x, const T *g, T *out, int64_t gap, int64_t count, int64_t other,
-                        typename Form::S *sums, T *quotients) {
-  typedef typename Form::V V;
-  int64_t far = other ? gap : 0;
-  V v = load_some<V>(x, count), w = load_some<V>(x + far, other);
-  Form::slopes(f, v, w, load_some<V>(g, count), load_some<V>(g + far, other), sums, quotients);
-  store_some(out, v, count);
-  store_some(out + far, w, other);
-}
+  Form f;
+  const T *x, *g;
+  T *out;
+  S *sums;
+  T *quotients;
 
-// Pairs of vectors of the same channels, `gap` apart.
-template <class T, class Form>
-INLINE void pairs_of_values(const Form &f, const T *x, T *out, int64_t gap, int64_t pairs) {
-  typedef typename Form::V V;
-  for (int64_t i = 0; i < 2 * gap * pairs; i += 2 * gap) {
-    V v = load<V>(x + i), w = load<V>(x + i + gap);
-    Form::values(f, v, w);
-    store(out + i, v);
-    store(out + i + gap, w);
+  INLINE Pairs from(const Call &c, typename Form::Rows table, int64_t start, S *sums, T *quotients) {
+    Form f = Form::over((const T *)c.constants, c.place, c.terms, table);
+    const T *g = BACK ? (const T *)c.grad + start : nullptr;
+    return {f, (const T *)c.x + start, g, (T *)c.out + start, sums, quotients};
   }
-}
 
-template <class T, class Form>
-INLINE void pairs_of_slopes(const Form &f, const T *x, const T *g, T *out, int64_t gap, int64_t pairs,
-                            typename Form::S *sums, T *quotients) {
-  typedef typename Form::V V;
-  for (int64_t i = 0; i < 2 * gap * pairs; i += 2 * gap) {
-    V v = load<V>(x + i), w = load<V>(x + i + gap);
-    Form::slopes(f, v, w, load<V>(g + i), load<V>(g + i + gap), sums, quotients);
-    store(out + i, v);
-    store(out + i + gap, w);
+  template <class Get, class Put>
+  INLINE void pair(const Pairs &p, int64_t at, int64_t other, Get get, Put put) {
+    V v = get(p.x + at, 0), w = get(p.x + other, 1);
+    if (BACK) Form::slopes(p.f, v, w, get(p.g + at, 0), get(p.g + other, 1), p.sums, p.quotients);
+    else Form::values(p.f, v, w);
+    put(p.out + at, v, 0);
+    put(p.out + other, w, 1);
   }
+
+  // Whole vectors, `gap` apart.
+  INLINE void whole(const Pairs &p, int64_t gap, int64_t pairs) {
+    for (int64_t at = 0; at < 2 * gap * pairs; at += 2 * gap)
+      pair(p, at, at + gap, [](const T *from, int) { return load<V>(from); },
+           [](T *to, const V &v, int) { store(to, v); });
+  }
+
+  // `count` numbers at one place and `more` ones `gap` further on.
+  INLINE void some(const Pairs &p, int64_t at, int64_t gap, int64_t count, int64_t more) {
+    int64_t counts[] = {count, more};
+    pair(p, at, more ? at + gap : at, [&](const T *from, int i) { return load_some<V>(from, counts[i]); },
+         [&](T *to, const V &v, int i) { store_some(to, v, counts[i]); });
+  }
+
+  INLINE void row(const Pairs &p, int64_t length) {
+    int64_t pairs = length / (2 * N), rest = length % (2 * N), near = smaller(rest, N);
+    whole(p, N, pairs);
+    if (rest) some(p, 2 * N * pairs, N, near, rest - near);
+  }
+
+  INLINE void columns(const Pairs &p, int64_t rows, int64_t gap, int64_t count) {
+    int64_t pairs = count == N ? rows / 2 : 0;
+    whole(p, gap, pairs);
+    for (int64_t o = 2 * pairs; o < rows; o += 2) some(p, o * gap, gap, count, o + 1 < rows ? count : 0);
+  }
+};
+
+template <class S>
+INLINE void clear(S *numbers, int64_t count) {
+  __builtin_memset(numbers, 0, count * sizeof(S));
 }
 
 template <class Form>
 void forward_rows(const Call &c) {
-  typedef typename Form::T T;
   typedef typename Form::S S;
-  constexpr int N = WIDTH<T>;
   for_tasks(c, [&](const Task &t, Room) {
-    int64_t length = t.inner_end - t.inner, pairs = length / (2 * N), rest = length % (2 * N);
     for (int64_t o = t.outer; o < t.outer_end; o++)
       for (int64_t ch = t.channel; ch < t.channel_end; ch++) {
         const S *table = (const S *)c.table + (t.replica * c.channels + ch) * c.numbers;
-        Form f = Form::over((const T *)c.constants, c.place, c.terms, {table, 0});
-        int64_t start = t.start(c, o, ch) + t.inner, near = smaller(rest, N);
-        const T *x = (const T *)c.x + start;
-        T *out = (T *)c.out + start;
-        pairs_of_values(f, x, out, N, pairs);
-        if (rest) some_values(f, x + 2 * N * pairs, out + 2 * N * pairs, N, near, rest - near);
-      }
-  });
-}
-
-template <class Form>
-void forward_columns(const Call &c) {
-  typedef typename Form::T T;
-  typedef typename Form::S S;
-  constexpr int N = WIDTH<T>;
-  for_tasks(c, [&](const Task &t, Room room) {
-    Rooms<T, S> rooms(room, c, t.channels());
-    int64_t step = make_columns<T, S>(c, t, rooms), length = t.channels() * c.inner, gap = c.channels * c.inner;
-    int64_t near = c.form == BARYCENTRIC ? RUN : near_rows(length);
-    for (int64_t begin = t.outer; begin < t.outer_end; begin += near)
-      for (int64_t at = 0; at < length; at += N) {
-        Form f = Form::over((const T *)c.constants, c.place, c.terms, {rooms.columns + at, step});
-        int64_t rows = smaller(near, t.outer_end - begin), count = smaller(N, length - at);
-        int64_t pairs = count == N ? rows / 2 : 0, start = t.start(c, begin, t.channel) + at;
-        const T *x = (const T *)c.x + start;
-        T *out = (T *)c.out + start;
-        pairs_of_values(f, x, out, gap, pairs);
-        for (int64_t o = 2 * pairs; o < rows; o += 2)
-          some_values(f, x + o * gap, out + o * gap, gap, count, o + 1 < rows ? count : 0);
+        typedef Pairs<Form, false> Strip;
+        Strip::row(Strip::from(c, {table, 0}, t.start(c, o, ch) + t.inner, nullptr, nullptr), t.inner_end - t.inner);
       }
   });
 }
 
 template <class Form>
 void backward_rows(const Call &c) {
-  typedef typename Form::T T;
   typedef typename Form::S S;
-  constexpr int N = WIDTH<T>;
-  const int64_t run = (c.form == PAIRED ? INT64_MAX / 4 : RUN * N);
+  typedef Pairs<Form, true> Strip;
+  constexpr int N = Strip::N;
+  const int64_t run = c.form == PAIRED ? INT64_MAX / 4 : RUN * N;
   for_tasks(c, [&](const Task &t, Room room) {
-    Rooms<T, S> rooms(room, c, t.channels());
+    Rooms<typename Form::T, S> rooms(room, c, t.channels());
     double *totals = c.partial + t.sums * c.sums;
-    __builtin_memset(totals, 0, t.channels() * c.sums * sizeof(double));
-    __builtin_memset(rooms.sums, 0, c.sums * N * sizeof(S));
+    clear(totals, t.channels() * c.sums);
+    clear(rooms.sums, c.sums * N);
     for (int64_t ch = t.channel; ch < t.channel_end; ch++, totals += c.sums) {
       const S *table = (const S *)c.table + (t.replica * c.channels + ch) * c.numbers;
-      Form f = Form::over((const T *)c.constants, c.place, c.terms, {table, 0});
       int64_t summed = 0;
       for (int64_t o = t.outer; o < t.outer_end; o++)
         for (int64_t begin = t.inner; begin < t.inner_end; begin += run) {
-          int64_t count = smaller(run, t.inner_end - begin), start = t.start(c, o, ch) + begin;
-          int64_t pairs = count / (2 * N), whole = pairs * 2 * N, rest = count - whole, near = smaller(rest, N);
-          const T *x = (const T *)c.x + start, *g = (const T *)c.grad + start;
-          T *out = (T *)c.out + start;
-          pairs_of_slopes(f, x, g, out, N, pairs, rooms.sums, rooms.quotients);
-          if (rest)
-            some_slopes(f, x + whole, g + whole, out + whole, N, near, rest - near, rooms.sums, rooms.quotients);
+          int64_t count = smaller(run, t.inner_end - begin);
+          Strip::row(Strip::from(c, {table, 0}, t.start(c, o, ch) + begin, rooms.sums, rooms.quotients), count);
           summed += count;
           if (summed + c.inner > run || o == t.outer_end - 1) {
             summed = 0;
             for (int64_t n = 0; n < c.sums; n++)
               totals[n] += add_halves(convert<double>(load<Lanes<S, N>>(rooms.sums + n * N)));
-            __builtin_memset(rooms.sums, 0, c.sums * N * sizeof(S));
+            clear(rooms.sums, c.sums * N);
           }
         }
     }
   });
 }
 
-template <class Form>
-void backward_columns(const Call &c) {
-  typedef typename Form::T T;
+template <class Form, bool BACK>
+void do_columns(const Call &c) {
   typedef typename Form::S S;
-  constexpr int N = WIDTH<T>;
+  typedef Pairs<Form, BACK> Strip;
+  constexpr int N = Strip::N;
   for_tasks(c, [&](const Task &t, Room room) {
-    Rooms<T, S> rooms(room, c, t.channels());
-    double *totals = c.partial + t.sums * c.sums;
-    int64_t step = make_columns<T, S>(c, t, rooms), length = t.channels() * c.inner, gap = c.channels * c.inner;
-    int64_t near = c.form == BARYCENTRIC ? RUN : smaller(RUN, near_rows(length)), summed = 0;
-    __builtin_memset(totals, 0, t.channels() * c.sums * sizeof(double));
-    __builtin_memset(rooms.sums, 0, c.sums * step * sizeof(S));
+    Rooms<typename Form::T, S> rooms(room, c, t.channels());
+    double *totals = BACK ? c.partial + t.sums * c.sums : nullptr;
+    int64_t step = make_columns(c, t, rooms), length = t.channels() * c.inner, summed = 0;
+    int64_t near = c.form == BARYCENTRIC ? RUN : smaller(RUN, near_rows(length));
+    if (BACK) clear(totals, t.channels() * c.sums), clear(rooms.sums, c.sums * step);
     for (int64_t begin = t.outer; begin < t.outer_end; begin += near) {
       int64_t rows = smaller(near, t.outer_end - begin);
       for (int64_t at = 0; at < length; at += N) {
-        Form f = Form::over((const T *)c.constants, c.place, c.terms, {rooms.columns + at, step});
-        int64_t count = smaller(N, length - at), pairs = count == N ? rows / 2 : 0;
         int64_t start = t.start(c, begin, t.channel) + at;
-        const T *x = (const T *)c.x + start, *g = (const T *)c.grad + start;
-        T *out = (T *)c.out + start;
-        S *sums = rooms.sums + at * c.sums;
-        pairs_of_slopes(f, x, g, out, gap, pairs, sums, rooms.quotients);
-        for (int64_t o = 2 * pairs; o < rows; o += 2)
-          some_slopes(f, x + o * gap, g + o * gap, out + o * gap, gap, count, o + 1 < rows ? count : 0, sums,
-                      rooms.quotients);
+        auto strip = Strip::from(c, {rooms.columns + at, step}, start, rooms.sums + at * c.sums, rooms.quotients);
+        Strip::columns(strip, rows, c.channels * c.inner, smaller(N, length - at));
       }
       summed += rows;
-      if ((c.form != PAIRED && summed + near > RUN) || begin + near >= t.outer_end) {
+      if (BACK && ((c.form != PAIRED && summed + near > RUN) || begin + near >= t.outer_end)) {
         summed = 0;
         for (int64_t at = 0; at < length; at++) {
           const S *sums = rooms.sums + at / N * N * c.sums + at % N;
-          for (int64_t n = 0; n < c.sums; n++)
-            totals[channel_of(at, c.inner) * c.sums + n] += (double)sums[n * N];
+          for (int64_t n = 0; n < c.sums; n++) totals[channel_of(at, c.inner) * c.sums + n] += (double)sums[n * N];
         }
-        __builtin_memset(rooms.sums, 0, c.sums * step * sizeof(S));
+        clear(rooms.sums, c.sums * step);
       }
     }
   });

@@ -1,8 +1,8 @@
-// What a call of the kernel is told, field by field as in `Call` of kernels/cpu (a test compares both), and how its work
-// is cut into tasks.
+// What a call of the kernel is told, field by field as in `Call` of kernels/cpu/call.py (a test compares both), and how
+// its work is cut into tasks.
 //
-// A tensor is seen as (replica, outer, channel, inner). The cut depends on the sizes alone, threads draw tickets until no
-// task is left, and every task keeps sums of its own: so the bits are the same for any number of threads.
+// A tensor is seen as (replica, outer, channel, inner). The cut depends on the sizes alone, threads draw tickets until
+// no task is left, and every task keeps sums of its own: so the bits are the same for any number of threads.
 #pragma once
 #include "lanes.hpp"
 
@@ -56,7 +56,7 @@ struct Call {
 enum FormCode { POWERS_TO_CUBE, PAIRED_SHORT, PAIRED, BARYCENTRIC };  // see `form_of` in kernels/cpu
 enum Step { MEASURE = 1, TABLES = 2, FORWARD = 4, BACKWARD = 8, FINISH = 16 };
 
-constexpr int64_t LONG_ROW = 16;  // from here on one channel's row fills the lanes; below, neighbouring channels share them
+constexpr int64_t LONG_ROW = 16;  // from here on a channel's row fills the lanes; below, neighbouring channels share them
 constexpr int64_t NEAR = 256;     // elements of the few rows that are worked on side by side
 constexpr int64_t RUN = 100;      // terms that a lane adds up before the sum goes on in float64
 constexpr int64_t STACK = 32768;  // bytes of scratch that a thread has of its own

@@ -52,7 +52,8 @@ void finish(const Call &c) {
       }
       for (int64_t first = 0; first < c.terms; first += 8) {
         W share = {};
-        for (int64_t n = 0; n < c.sums; n++) share = fma(fill<W>(sums[n]), load<W>(c.to_result + n * row + first), share);
+        for (int64_t n = 0; n < c.sums; n++)
+          share = fma(fill<W>(sums[n]), load<W>(c.to_result + n * row + first), share);
         store_some(result + first, convert<T>(share), smaller(8, c.terms - first));
       }
     }
@@ -89,8 +90,8 @@ void do_powers(const Call &c) {
 
 template <template <bool> class Form>
 void do_form(const Call &c) {
-  if (c.steps & FORWARD) by_rows(c) ? forward_rows<Form<false>>(c) : forward_columns<Form<true>>(c);
-  if (c.steps & BACKWARD) by_rows(c) ? backward_rows<Form<false>>(c) : backward_columns<Form<true>>(c);
+  if (c.steps & FORWARD) by_rows(c) ? forward_rows<Form<false>>(c) : do_columns<Form<true>, false>(c);
+  if (c.steps & BACKWARD) by_rows(c) ? backward_rows<Form<false>>(c) : do_columns<Form<true>, true>(c);
 }
 
 template <class T, class S, class Work>
@@ -126,7 +127,8 @@ void do_call(Call &c) {
     });
   if (c.form == PAIRED_SHORT)  // on [-1, 1] with lines that are joined
     return do_steps<float, float>(c, [&] {
-      with_flag(c.tails == SMOOTH, [&](auto smooth) { do_form<Short<smooth.value ? SMOOTH : JOINED>::template Form>(c); });
+      with_flag(c.tails == SMOOTH,
+                [&](auto smooth) { do_form<Short<smooth.value ? SMOOTH : JOINED>::template Form>(c); });
     });
   with_flag(c.is_double, [&](auto is_double) {
     typedef typename Either<is_double.value, double, float>::type T;

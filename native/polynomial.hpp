@@ -165,8 +165,8 @@ INLINE void add_share(S *sum, V share) {
 // ---- Pairs of powers: P = E(t) + u O(t) with t = 2 u^2 - 1, where u spans the interval from -1 to 1
 //
 // Coefficients grow like (1 + sqrt 2)^(degree / 2), and rounding errors do: harmless in float32 up to degree 5 on
-// [-1, 1], in float64 up to 16. S is the type of tables and sums. In float32 the power of two that the coefficients were
-// divided by comes last in a table.
+// [-1, 1], in float64 up to 16. S is the type of tables and sums. In float32 the power of two that the coefficients
+// were divided by comes last in a table.
 
 template <class Input, class Inside, Tails TAILS, bool PLAIN, bool BY_COLUMNS>
 struct Paired {
@@ -224,7 +224,7 @@ struct Paired {
     return fma(above_zero(beyond), f.lines[3], fma(below_zero(beyond), f.lines[1], p));
   }
 
-  // sigma at two vectors of the same channels: side by side their sums wait for each other no longer than for themselves.
+  // sigma at two vectors of the same channels: side by side, their sums wait no longer for each other than for themselves.
   INLINE void values(const Paired &f, V &v, V &w) {
     V c = v, d = w;
     if (TAILS != NONE) c = clamp(v, f.left, f.right), d = clamp(w, f.left, f.right);
