@@ -79,7 +79,7 @@ def _manifest() -> dict[str, Any]:
 
 
 def _build() -> dict[str, Any]:
-    _log.warning("the sources in %s have changed: compiling them, for some 30 s", BUILDER.parent)
+    _log.warning("compiling the sources in %s, which are new or have changed, for some 30 s", BUILDER.parent)
     done = subprocess.run([sys.executable, str(BUILDER)], check=False, capture_output=True, text=True)
     if done.returncode:
         raise LibraryError(f"the sources in {BUILDER.parent} could not be compiled: {done.stderr.strip()}")
