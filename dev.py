@@ -149,7 +149,15 @@ def reproduce(arguments: list[str]) -> int:
 def clean(arguments: list[str]) -> int:
     """Remove caches and built files."""
     refuse([word for word in arguments if word != "--all"], "clean")
-    for name in (".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis", "build", "dist"):
+    for name in (
+        ".pytest_cache",
+        ".mypy_cache",
+        ".ruff_cache",
+        ".hypothesis",
+        "build",
+        "dist",
+        "src/chebact/libraries",
+    ):
         shutil.rmtree(ROOT / name, ignore_errors=True)
     for folder in ("src", "tests", "benchmarks", "docs"):
         for cache in list((ROOT / folder).rglob("__pycache__")):

@@ -21,6 +21,7 @@ LAYERS = [
         "copies",
         "files",
         "lazy_parameter",
+        "native",
         "text_table",
         "torch_modes",
         "watchers",

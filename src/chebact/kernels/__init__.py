@@ -25,12 +25,11 @@ from chebact.kernels.selection import (
     exclude,
     requested_kernel,
     use,
-    warm,
     warn_once,
     why_not,
 )
 
-__all__ = ["NAMES", "Kernel", "KernelUnavailableError", "Plan", "choose", "requested_kernel", "use", "warm", "why_not"]
+__all__ = ["NAMES", "Kernel", "KernelUnavailableError", "Plan", "choose", "requested_kernel", "use", "why_not"]
 
 
 def evaluate(

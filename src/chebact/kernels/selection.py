@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import logging
 import os
-import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache, lru_cache
 from importlib import import_module
-from typing import Any, cast
+from typing import cast
 
 import torch
 
-from chebact.basis import Basis, basis_of
+from chebact.basis import Basis
 from chebact.checks import check_choice
 from chebact.kernels.protocol import Kernel
 
@@ -27,14 +26,12 @@ __all__ = [
     "requested_by_context",
     "requested_kernel",
     "use",
-    "warm",
     "warn_once",
     "why_not",
 ]
 
 NAMES = ("cpu", "gpu", "reference")  # in order of preference
 
-_DEFAULT_TYPES = (torch.float32,)
 _log = logging.getLogger("chebact")
 _requested: ContextVar[str | None] = ContextVar("chebact_kernel", default=None)
 _warned: set[str] = set()
@@ -109,22 +106,3 @@ def warn_once(message: str) -> None:
     if message not in _warned:
         _warned.add(message)
         _log.warning(message)
-
-
-def warm(
-    degrees: Iterable[int] = (3, 5),
-    tails: Iterable[str] = ("extrapolate",),
-    dtypes: Iterable[torch.dtype] = _DEFAULT_TYPES,
-) -> float:
-    """Compile what the CPU kernel needs and is not yet cached on disk. Returns the seconds that it took.
-
-    By default a specialization is compiled on its first call, which takes about 10 s, and cached on disk. A container
-    can do this when it is built. Degrees up to 3 share one specialization, so do 4 and 5, 6 to 16, and all above; each
-    kind of tails and each type has its own.
-    """
-    reason = why_not("cpu", torch.device("cpu"))
-    if reason is not None:
-        raise KernelUnavailableError(f"the kernel 'cpu' cannot be compiled: {reason}")
-    start = time.perf_counter()
-    cast(Any, load_kernel("cpu")).warm([basis_of(Basis(degree, kind)) for degree in degrees for kind in tails], dtypes)
-    return time.perf_counter() - start

@@ -135,21 +135,6 @@ def store(typingctx: Any, start: Any, index: Any, value: Any) -> Any:
 
 
 @intrinsic
-def store_rounded(typingctx: Any, start: Any, index: Any, value: Any) -> Any:
-    """Put float64 lanes at `start[index]` and on, rounded to the type that `start` points to."""
-    kind = Lanes(start.dtype, value.width)
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        vector = context.get_data_type(kind)
-        place = builder.bitcast(builder.gep(args[0], [args[1]]), vector.as_pointer())
-        rounded = args[2] if start.dtype == types.float64 else builder.fptrunc(args[2], vector)
-        builder.store(rounded, place).align = _bytes(start.dtype)
-        return context.get_dummy_value()
-
-    return types.void(start, types.int64, value), codegen
-
-
-@intrinsic
 def load_one(typingctx: Any, start: Any, index: Any) -> Any:
     """The number `start[index]`."""
 
@@ -195,32 +180,6 @@ def widened(typingctx: Any, vector: Any) -> Any:
         return args[0] if vector == kind else builder.fpext(args[0], context.get_data_type(kind))
 
     return kind(vector), codegen
-
-
-@intrinsic
-def narrowed(typingctx: Any, vector: Any, like: Any) -> Any:
-    """Float64 lanes rounded to the type of the number `like`."""
-    kind = Lanes(like, vector.width)
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return args[0] if vector == kind else builder.fptrunc(args[0], context.get_data_type(kind))
-
-    return kind(vector, like), codegen
-
-
-@intrinsic
-def converted(typingctx: Any, start: Any, vector: Any) -> Any:
-    """The lanes in the type of the numbers that `start` points to."""
-    kind = Lanes(start.dtype, vector.width)
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        if vector == kind:
-            return args[1]
-        return (builder.fptrunc if vector.dtype == types.float64 else builder.fpext)(
-            args[1], context.get_data_type(kind)
-        )
-
-    return kind(start, vector), codegen
 
 
 @intrinsic
@@ -354,22 +313,6 @@ def total(typingctx: Any, vector: Any) -> Any:
         return builder.extract_element(left, ir.Constant(ir.IntType(32), 0))
 
     return vector.dtype(vector), codegen
-
-
-@intrinsic
-def rolled(typingctx: Any) -> Any:
-    """No instruction; the loop that holds it is not unrolled.
-
-    Unrolled by four, a loop with six running sums has more vectors in use than there are registers, and a sum that goes
-    through memory on its way round costs more than all that unrolling saves.
-    """
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        nothing = builder.asm(ir.FunctionType(ir.VoidType(), []), "", "", [], True)
-        nothing.attributes.add("convergent")
-        return context.get_dummy_value()
-
-    return types.none(), codegen
 
 
 @intrinsic

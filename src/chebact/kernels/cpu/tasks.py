@@ -1,4 +1,4 @@
-"""What the CPU loops share: how the work of a call is cut into tasks, and sums.
+"""What the loops of the range penalty share: how the work of a call is cut into tasks.
 
 A tensor is seen as (replica, outer, channel, inner). The cut depends on the sizes alone; threads draw tickets until no
 task is left, and every task keeps sums of its own, so the result has the same bits for any number of threads.
@@ -24,13 +24,9 @@ from chebact.kernels.cpu.call_block import (
     PARTS,
     TASKS,
 )
-from chebact.kernels.cpu.lanes import fill, load_one, next_ticket, store, width_of
+from chebact.kernels.cpu.lanes import next_ticket
 
 LONG_ROW = 16  # from this length on one channel's row fills the lanes; below it, neighbouring channels share them
-
-NEAR = 256  # elements of the few rows that are worked on side by side, so that memory is still read in its order
-
-RUN = 100  # terms that a lane adds up before the sum goes on in float64
 
 jit: Any = numba.njit(error_model="numpy", nogil=True)
 
@@ -80,33 +76,3 @@ def partial_start(block, replica, outer_start, inner_start):
     outer_index = outer_start // block[OUTER_BLOCK]
     inner_index = inner_start // block[INNER_BLOCK]
     return ((replica * block[OUTER_BLOCKS] + outer_index) * block[INNER_BLOCKS] + inner_index) * block[CHANNELS]
-
-
-@jit
-def lane_sum(start, index):
-    """The sum of the lanes at `start[index]`, in float64 and in a fixed order."""
-    total = 0.0
-    for k in range(width_of(start)):
-        total += numba.float64(load_one(start, index + k))
-    return total
-
-
-@jit
-def clear(start, count, zero):
-    """Put `count` zeros (a multiple of the width) at `start`."""
-    for index in range(0, count, width_of(start)):
-        store(start, index, fill(start, zero))
-
-
-@jit
-def keep_alive(array):
-    """Call this after the last use of a pointer into `array`: Numba frees an array after its last mention."""
-    return array.size
-
-
-@jit
-def add_blocks(partial, blocks, count):
-    """Add the `count` sums of every block of tasks to those of the first, in the order of the blocks."""
-    for b in range(1, blocks):
-        for n in range(count):
-            store(partial, n, load_one(partial, n) + load_one(partial, b * count + n))

@@ -11,7 +11,6 @@ from rich.table import Table
 
 from chebact import kernels
 from chebact.basis import Basis
-from chebact.checks import TAILS
 from chebact.lab import LabError
 from chebact.training import fused
 
@@ -52,16 +51,9 @@ def trainer_row() -> KernelRow:
     return KernelRow(name, serves, None, available_threads(), f"Python threads, {native_lanes()} lanes")
 
 
-def show(*, warm: bool = False) -> None:
-    """Show every kernel and the fused trainer: whether it runs here and why not, its threads and what starts them.
-
-    Args:
-        warm: compile the CPU kernel for float32 and all tails first, unless it is on disk already; a container does
-            that while it is built, and its first call then takes no 10 s.
-    """
+def show() -> None:
+    """Show every kernel and the fused trainer: whether it runs here and why not, its threads and what starts them."""
     choice = _choice()
-    if warm:
-        _warm()
     rows = [*kernel_rows(), trainer_row()]
     table = Table("kernel", "serves", "runs here", "threads", "threading layer", box=box.SIMPLE_HEAD)
     for row in rows:
@@ -75,14 +67,6 @@ def show(*, warm: bool = False) -> None:
     console.print(choice, highlight=False, markup=False)
 
 
-def _warm() -> None:
-    try:
-        seconds = kernels.warm(tails=TAILS)
-    except kernels.KernelUnavailableError as error:
-        raise LabError(str(error)) from None
-    print(f"The CPU kernel is compiled and kept on disk for float32 and all tails ({seconds:.1f} s).")
-
-
 def _row(name: str) -> KernelRow:
     if name == "gpu":
         return _gpu_row()
@@ -92,8 +76,9 @@ def _row(name: str) -> KernelRow:
     if reason is not None:
         return KernelRow(name, "CPU tensors", reason)
     from chebact.kernels.cpu import threads as team  # only where the kernel runs
+    from chebact.native import level
 
-    return KernelRow(name, "CPU tensors", None, team.available_threads(), team.threading_layer())
+    return KernelRow(name, "CPU tensors", None, team.available_threads(), f"{team.threading_layer()}, {level()}")
 
 
 def _gpu_row() -> KernelRow:

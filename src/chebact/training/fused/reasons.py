@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from chebact import kernels
+from chebact.kernels.cpu import compiler
 from chebact.kernels.cpu.registers import asked_lanes
 from chebact.networks.linear import ReplicaLinear
 from chebact.networks.residual_mlp import ResidualMLP
@@ -32,7 +33,7 @@ def why_not_here() -> str | None:
         return f"the kernel {requested!r} was requested by name, and it uses no kernel"
     if torch.is_autocast_enabled("cpu"):
         return "autocast is on, and it computes in the type of the parameters"
-    return kernels.why_not("cpu", torch.device("cpu"))
+    return compiler.why_not()
 
 
 def is_slower(task: Task) -> bool:
