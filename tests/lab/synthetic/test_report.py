@@ -16,12 +16,13 @@ from chebact.lab import LabError
 from chebact.lab.cli import run_command
 from chebact.lab.page.document import Missing
 from chebact.lab.page.documents import fill_blocks, update_document
-from chebact.lab.page.results import Results
+from chebact.lab.page.results import Results, read_results
 from chebact.lab.page.sheet import Sheet, as_csv, as_json
 from chebact.lab.spec import as_plain
 from chebact.lab.store import Record, records_under, write_record
 from chebact.lab.synthetic.agreement import agreement_of
 from chebact.lab.synthetic.choice import choice_sheets
+from chebact.lab.synthetic.commands import describe_records
 from chebact.lab.synthetic.explanations import comparison_lines
 from chebact.lab.synthetic.published import COLUMNS, SYNTHETIC, published_cell
 from chebact.lab.synthetic.report_command import document_blocks
@@ -253,6 +254,22 @@ def test_the_page_shows_other_choices_without_the_usual_one():
     assert [block.name for block in section.blocks if isinstance(block, Sheet)] == [
         "synthetic-released-start-he-uniform-0.01"
     ]
+
+
+def test_a_run_tells_its_choices():
+    found = [record("relu", "step", [0.2]), record("relu", "step", [0.4], start="he-uniform", loss="mse")]
+    assert describe_records(found) == [
+        "relu, noise 0.01, released recipes: step 0.2000",
+        "relu, noise 0.01, released recipes, start he-uniform, loss mse: step 0.4000",
+    ]
+
+
+def test_the_page_shows_the_choice_of_the_published_recipes_first():
+    section = synthetic_section(read_results(RESULTS))
+    (fold,) = (
+        block for block in section.blocks if getattr(block, "summary", "") == "What the paper chooses its variant by"
+    )
+    assert [sheet.name for sheet in fold.blocks] == ["synthetic-released-choice", "synthetic-paper-choice"]
 
 
 def test_the_choice_of_the_variant_is_that_of_the_papers_text():

@@ -60,7 +60,8 @@ def synthetic_section(results: Results) -> Section:
         blocks += (
             parts if form == forms[0] else [Fold(f"The same with {FORMS[form].replace(': ', ', ')}", tuple(parts))]
         )
-    chosen = tuple(choice_sheets(rows_of(records)).values())
+    choices = choice_sheets(rows_of(records))
+    chosen = tuple(choices[name] for form in forms if (name := f"synthetic-{form}-choice") in choices)
     if chosen:
         blocks.append(Fold("What the paper chooses its variant by", chosen))
     if changes:
