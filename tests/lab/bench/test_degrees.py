@@ -2,6 +2,7 @@
 
 import json
 import math
+import shutil
 import statistics
 
 import numpy as np
@@ -171,7 +172,18 @@ def test_the_page_shows_them_beside_the_costs(request):
     fold = next(
         block for block in section.blocks if getattr(block, "summary", "").startswith("The paper's algorithm by")
     )
-    assert [sheet.name for sheet in fold.blocks] == ["degrees-exponents", "degrees-times"]
+    words, *sheets = fold.blocks
+    assert [sheet.name for sheet in sheets] == ["degrees-exponents", "degrees-times"]
+    assert "1 threads" in words.paragraphs[0]
+    assert "Values of a tensor of 128x32, slopes of one of 256x1" in words.paragraphs[0]
+
+
+def test_the_page_shows_them_without_the_other_costs(request, tmp_path):
+    (tmp_path / "bench").mkdir()
+    for name in ("degrees.json", "degrees.machine.json"):
+        shutil.copyfile(request.config.rootpath / "results" / "bench" / name, tmp_path / "bench" / name)
+    (section,) = sections(Results(tmp_path, []))
+    assert [type(block).__name__ for block in section.blocks] == ["Missing", "Fold"]
 
 
 def test_the_committed_measurement_grows_as_the_paper_says(request):

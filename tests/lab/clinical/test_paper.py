@@ -111,6 +111,7 @@ def test_the_published_table_needs_no_records():
     ]
     assert sheet.rows[3][2].text == "84.7 ± 0.8***"
     assert "Trained here" not in sheet.caption
+    assert "of the cells from here" not in paper_sheets([])["clinical-normality"].caption
     (fold,) = (block for block in section.blocks if isinstance(block, Fold) and "normal" in block.summary)
     assert [row[0].text for row in fold.blocks[0].rows] == ["DementiaBank (published)"] * 4
 

@@ -32,6 +32,13 @@ def test_mean_and_skewness_are_those_of_the_distribution():
     assert measured().skewness == pytest.approx(0, abs=1e-6)
 
 
+def test_inputs_that_are_all_equal_are_no_bell():
+    """A unit behind a channel that died: its one value is in the middle of the histogram."""
+    unit = measured(lambda x: abs(x - 0.1) < 1e-9)
+    assert (unit.skewness, unit.dip, unit.is_bell) == (0.0, 0.0, False)
+    assert unit.mean == pytest.approx(0.1)
+
+
 @pytest.mark.parametrize(("distance", "two"), [(0.5, False), (2.0, False), (4.0, True), (6.0, True)])
 def test_two_bells_are_two_modes_when_they_are_far_enough_apart(distance, two):
     """A mixture of two equal bells has two modes where their means are more than two deviations apart."""

@@ -14,17 +14,21 @@ import pytest
 
 from chebact.lab import LabError
 from chebact.lab.cli import run_command
+from chebact.lab.page.document import Missing
 from chebact.lab.page.documents import fill_blocks, update_document
-from chebact.lab.page.sheet import as_csv, as_json
+from chebact.lab.page.results import Results, read_results
+from chebact.lab.page.sheet import Sheet, as_csv, as_json
 from chebact.lab.spec import as_plain
 from chebact.lab.store import Record, records_under, write_record
 from chebact.lab.synthetic.agreement import agreement_of
 from chebact.lab.synthetic.choice import choice_sheets
+from chebact.lab.synthetic.commands import describe_records
 from chebact.lab.synthetic.explanations import comparison_lines
 from chebact.lab.synthetic.published import COLUMNS, SYNTHETIC, published_cell
 from chebact.lab.synthetic.report_command import document_blocks
 from chebact.lab.synthetic.rows import Row, marks, tables_of
 from chebact.lab.synthetic.rows import rows_of as rows_of_typed
+from chebact.lab.synthetic.section import synthetic_section
 from chebact.lab.synthetic.spec import SyntheticSpec, usual_order
 from chebact.lab.synthetic.tables import caption, change_sheets, comparison, markdown
 from chebact.networks import ARCHITECTURES
@@ -230,8 +234,42 @@ def test_what_a_choice_changes_stands_beside_the_usual_choice():
     relu, tanh = ([(cell.text, cell.below) for cell in row] for row in sheet.rows)
     assert relu == [("ReLU", ""), ("0.2000", "0.1000"), ("2/3 NaN", "0.040"), ("2.00", "")]
     assert tanh == [("tanh", ""), ("not run", ""), ("0.080", ""), ("-", "")]
-    assert "2 of 5 seeds diverged, 0 with the usual choice" in sheet.caption
+    assert "2 of 5 seeds diverged, 0 of 4 with the usual choice" in sheet.caption
     assert [row.mean for row in tables_of(rows)["released", 0.01]] == [0.1, 0.04]
+
+
+def test_what_a_choice_changes_is_not_compared_with_runs_that_differ_in_more():
+    short = record("relu", "step", [0.2] * 3, loss="mse", epochs=1)
+    (sheet,) = change_sheets(rows_of([record("relu", "step", [0.04] * 3), short])).values()
+    assert [(cell.text, cell.below) for cell in sheet.rows[0][1:]] == [("0.200", ""), ("-", "")]
+    assert sheet.caption.endswith("there are no records of the same settings with the usual choice.")
+    usual = record("relu", "step", [0.1] * 3, epochs=1)
+    (sheet,) = change_sheets(rows_of([usual, short])).values()
+    assert sheet.rows[0][1].below == "0.100"
+
+
+def test_the_page_shows_other_choices_without_the_usual_one():
+    section = synthetic_section(Results(Path(), [record("relu", "step", [0.2] * 3, start="he-uniform")]))
+    assert [block.sentence for block in section.blocks if isinstance(block, Missing)] == ["Not run yet."]
+    assert [block.name for block in section.blocks if isinstance(block, Sheet)] == [
+        "synthetic-released-start-he-uniform-0.01"
+    ]
+
+
+def test_a_run_tells_its_choices():
+    found = [record("relu", "step", [0.2]), record("relu", "step", [0.4], start="he-uniform", loss="mse")]
+    assert describe_records(found) == [
+        "relu, noise 0.01, released recipes: step 0.2000",
+        "relu, noise 0.01, released recipes, start he-uniform, loss mse: step 0.4000",
+    ]
+
+
+def test_the_page_shows_the_choice_of_the_published_recipes_first():
+    section = synthetic_section(read_results(RESULTS))
+    (fold,) = (
+        block for block in section.blocks if getattr(block, "summary", "") == "What the paper chooses its variant by"
+    )
+    assert [sheet.name for sheet in fold.blocks] == ["synthetic-released-choice", "synthetic-paper-choice"]
 
 
 def test_the_choice_of_the_variant_is_that_of_the_papers_text():
@@ -243,6 +281,7 @@ def test_the_choice_of_the_variant_is_that_of_the_papers_text():
     assert [ours for ours, _ in cells["CL-regression"][2:4]] == ["6", "3"]
     assert [ours for ours, _ in cells["CL-extrapolate"][2:4]] == ["7", "5"]
     assert [ours for ours, _ in cells["Cubic"][4:]] == ["6", "6"]
+    assert "released recipes" in sheet.caption
     assert choice_sheets(as_published()[:-1]) == {}
 
 

@@ -180,11 +180,18 @@ def test_symmetric_functions_are_those_whose_columns_can_change_places(name):
     assert same == DATASETS[name].symmetric
 
 
-def test_the_order_of_the_columns_follows_from_the_recipes():
+def test_columns_and_loss_follow_from_the_recipes_unless_they_are_named():
     usual = {form: SyntheticRequest(recipes=form).groups()[0][0] for form in ("paper", "released", "recommended")}
     orders = {form: spec.column_order for form, spec in usual.items()}
     assert orders == {"paper": "fixed", "released": "per-seed", "recommended": "fixed"}
     assert not any(spec.changes for spec in usual.values())
+    assert {form: spec.loss for form, spec in usual.items()} == {
+        "paper": "absolute",
+        "released": "absolute",
+        "recommended": "scaled-huber",
+    }
+    (group, *_) = SyntheticRequest(("relu",), recipes="recommended", loss="absolute").groups()
+    assert {(spec.loss, spec.changes) for spec in group} == {("absolute", ("loss absolute",))}
     (group,) = SyntheticRequest(("relu",), recipes="released", column_order="fixed").groups()
     assert {spec.changes for spec in group} == {("fixed columns",)}
 

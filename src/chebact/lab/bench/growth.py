@@ -12,7 +12,7 @@ from chebact.lab.bench.page import format_ratio
 from chebact.lab.bench.rows import Row
 from chebact.lab.page.sheet import Cell, Head, Sheet, as_markdown
 
-__all__ = ["Power", "fit_power", "growth_markdown", "growth_sheets", "has_growth"]
+__all__ = ["Power", "describe_growth", "fit_power", "growth_markdown", "growth_sheets", "has_growth"]
 
 HIGH = 10  # from here on, the constant cost of a call is small beside the work of the paper's algorithm
 SHOWN = (1, 2, 3, 5, 10, 15, 20, 30)
@@ -97,13 +97,17 @@ def power_cell(costs: dict[int, float], least: int) -> Cell:
     return Cell(str(power), power.exponent)
 
 
-def growth_markdown(rows: Sequence[Row], machine: Machine) -> str:
-    """The machine, then both tables."""
+def describe_growth(rows: Sequence[Row], machine: Machine) -> str:
+    """On which machine and tensors it was measured, and how often."""
     sizes, rounds = list(dict.fromkeys(row.case for row in rows)), sorted({row.rounds for row in rows})
     count = " to ".join(dict.fromkeys(str(each) for each in (rounds[0], rounds[-1])))
-    words = (
+    return (
         f"Measured on {machine}. Values of a tensor of {sizes[0]}, slopes of one of {sizes[-1]}, float32; each time is "
         f"the median of n = {count} rounds in which all degrees and both algorithms took turns."
     )
+
+
+def growth_markdown(rows: Sequence[Row], machine: Machine) -> str:
+    """The machine, then both tables."""
     parts = [f"**{sheet.caption}**\n\n{as_markdown(sheet)}" for sheet in growth_sheets(rows)]
-    return "\n\n".join([words, *parts]) + "\n"
+    return "\n\n".join([describe_growth(rows, machine), *parts]) + "\n"

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from chebact.lab.bench.figures import COST_KEYS, activation_panel, degree_panel, has_degrees
 from chebact.lab.bench.files import read_below
-from chebact.lab.bench.growth import growth_sheets
+from chebact.lab.bench.growth import describe_growth, growth_sheets
 from chebact.lab.bench.page import CURVE, format_ratio, lowest_degree
 from chebact.lab.bench.rows import Row, cases_and_layouts
 from chebact.lab.page.document import Block, Commands, Finding, Fold, Missing, Picture, Section, Words
@@ -22,8 +22,9 @@ DEGREES_COMMAND = "chebact bench degrees --json results/bench/degrees.json"
 def sections(results: Results) -> list[Section]:
     """Cost against the degree, and beside other activations."""
     title, measured = "What it costs", read_below(results.folder)
+    growth = growth_blocks(results)
     if measured is None:
-        return [Section("cost", title, (Missing("Cost against degree: not measured yet.", COMMAND),))]
+        return [Section("cost", title, (Missing("Cost against degree: not measured yet.", COMMAND), *growth))]
     rows, machine = measured
     cases = cases_and_layouts(rows)
     by_degree = tuple(
@@ -47,14 +48,21 @@ def sections(results: Results) -> list[Section]:
             "paper's algorithm grows with the square of the degree."
         )
         blocks.append(Fold("Cost against the degree", (Picture("cost-degree", caption, by_degree, COST_KEYS),)))
-    growth = read_below(results.folder, "degrees")
-    if growth is not None:
-        sheets = tuple(replace(sheet, caption=f"{sheet.caption}.") for sheet in growth_sheets(growth[0]))
-        blocks.append(Fold("The paper's algorithm by degree: O(n²) for values, O(n³) for slopes", sheets))
+    blocks += growth
     again = (Words((f"Measured on {machine}.",)), Commands((COMMAND, *([DEGREES_COMMAND] if growth else []))))
     blocks.append(Fold("The machine, and how to measure on yours", again))
     lead = "Forward and backward of one activation on one tensor, without the rest of a network."
     return [Section("cost", title, tuple(blocks), lead, finding=find_cost(rows), shows=describe_sizes(rows))]
+
+
+def growth_blocks(results: Results) -> list[Block]:
+    """The paper's algorithms by degree in a fold, with the machine and the tensors; nothing without a record."""
+    growth = read_below(results.folder, "degrees")
+    if growth is None:
+        return []
+    sheets = (replace(sheet, caption=f"{sheet.caption}.") for sheet in growth_sheets(growth[0]))
+    title = "The paper's algorithm by degree: O(n²) for values, O(n³) for slopes"
+    return [Fold(title, (Words((describe_growth(*growth),)), *sheets))]
 
 
 def find_cost(rows: Sequence[Row]) -> Finding | None:

@@ -35,13 +35,13 @@ BESIDE = (
 NORMALITY = (
     "p-values of Lilliefors' test that the seeds are normal. The paper says p > 0.10 for tanh and CL-extrapolate; the "
     "published rows are computed from the scores per seed that the authors released. p is above 0.10 in {} of {} "
-    "published cells and in {} of {} of the cells from here; the word no: it is not"
+    "published cells{}; the word no: it is not"
 )
 START = (
     "What He's uniform start of the linear layers (bound sqrt(6 / fan-in), the paper's word) changes, in percent; in "
-    "brackets torch's own bound 1 / sqrt(fan-in), that of all other tables. p: of the accuracy, by the paired t "
-    "test between the two starts on the same seeds and folds. Above tanh: the accuracy minus that of tanh of the same "
-    "width and start; arrows as in the table of scores"
+    "brackets or smaller torch's own bound 1 / sqrt(fan-in), that of all other tables. p: of the accuracy, by the "
+    "paired t test between the two starts on the same seeds and folds. Above tanh: the accuracy minus that of tanh of "
+    "the same width and start; arrows as in the table of scores"
 )
 
 
@@ -105,9 +105,10 @@ def normality_sheet(usual: Mapping[str, Rows]) -> Sheet:
         (Cell(data), Cell(title_of(model)), Cell(str(width), width), *map(normality_cell, found))
         for data, model, width, found in (*published, *ours)
     ]
-    counts = [count for part in (published, ours) for count in count_normal(p for *_, found in part for p in found)]
+    counts, (normal, tested) = (count_normal(p for *_, found in part for p in found) for part in (published, ours))
+    here = f" and in {normal} of {tested} of the cells from here" if tested else ""
     heads = (Head("data"), *make_heads(("width", *(METRICS[metric].title for metric in COLUMNS))))
-    return Sheet("clinical-normality", NORMALITY.format(*counts), heads, tuple(body))
+    return Sheet("clinical-normality", NORMALITY.format(*counts, here), heads, tuple(body))
 
 
 def lilliefors_of(by_seed: Mapping[str, Sequence[float | None]]) -> list[float | None]:

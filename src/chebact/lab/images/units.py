@@ -62,9 +62,10 @@ class UnitMeasures:
 
     @property
     def skewness(self) -> float:
-        """The skewness of the inputs: 0 for a bell, 2 for an exponential distribution."""
+        """The skewness of the inputs: 0 for a bell and where all are equal, 2 for an exponential distribution."""
         far = self.centres - self.mean
-        return float((self.shares @ far**3) / (self.shares @ far**2) ** 1.5)
+        variance = float(self.shares @ far**2)
+        return float(self.shares @ far**3) / variance**1.5 if variance else 0.0
 
     @property
     def dip(self) -> float:
@@ -73,8 +74,8 @@ class UnitMeasures:
 
     @property
     def is_bell(self) -> bool:
-        """Whether the inputs have one mode and little skewness."""
-        return self.dip < BIMODAL and abs(self.skewness) < SKEWED
+        """Whether the inputs differ, and have one mode and little skewness."""
+        return max(self.unit.counts) < sum(self.unit.counts) and self.dip < BIMODAL and abs(self.skewness) < SKEWED
 
     @property
     def has_mode_inside(self) -> bool:

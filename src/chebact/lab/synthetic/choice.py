@@ -20,14 +20,14 @@ def choice_sheets(rows: Iterable[Row]) -> dict[str, Sheet]:
     for (form, noise), table in tables_of(row for row in rows if not row.unlike).items():
         tables.setdefault(form, {})[noise] = table
     return {
-        name: choice_sheet(own, name)
+        name: choice_sheet(own, form, name)
         for form, own in tables.items()
         if SYNTHETIC.keys() <= {(row.model, row.dataset, noise) for noise, table in own.items() for row in table}
         for name in (f"synthetic-{form}-choice",)
     }
 
 
-def choice_sheet(tables: dict[float, Sequence[Row]], name: str) -> Sheet:
+def choice_sheet(tables: dict[float, Sequence[Row]], form: str, name: str) -> Sheet:
     """Models down; across what is counted, at each level of noise: ours, below it the paper's."""
     counts: dict[str, Count] = {
         "lowest": count_lowest,
@@ -49,8 +49,8 @@ def choice_sheet(tables: dict[float, Sequence[Row]], name: str) -> Sheet:
     columns = len({row.dataset for table in tables.values() for row in table})
     caption = (
         f"In how many of the {columns} columns a model has the lowest mean error, is among the best {BEST}, and has "
-        "more than half of its seeds diverge; in brackets by the published numbers. Equal printed numbers share a "
-        "place; models whose seeds mostly diverge are not ranked."
+        f"more than half of its seeds diverge, {form} recipes; in brackets or smaller by the published numbers. Equal "
+        "printed numbers share a place; models whose seeds mostly diverge are not ranked."
     )
     return Sheet(name, caption, (Head("model"), *heads), tuple(body))
 

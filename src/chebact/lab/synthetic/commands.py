@@ -37,13 +37,13 @@ def run(
 
 
 def describe_records(records: Sequence[Record]) -> list[str]:
-    """The mean RMSE of new records, one line per model, noise level and recipe."""
+    """The mean RMSE of new records, one line per model, noise level, recipe and other choices."""
     lines: dict[tuple[str, ...], list[str]] = {}
     for record in records:
         found: SyntheticRecord = record.typed
         spec, rmse = found.spec, summarize(found.results.rmse)
         score = f"{rmse.nan}/{rmse.seeds} diverged" if rmse.nan or rmse.mean is None else f"{rmse.mean:.4f}"
-        head = (spec.model, f"noise {spec.noise:g}", f"{spec.recipes} recipes")
+        head = (spec.model, f"noise {spec.noise:g}", f"{spec.recipes} recipes", *spec.changes)
         lines.setdefault(head, []).append(f"{spec.dataset} {score}")
     return [f"{', '.join(head)}: {', '.join(cells)}" for head, cells in lines.items()]
 

@@ -39,7 +39,7 @@ PAPER = {field.name: field.default for field in fields(SyntheticSpec) if field.n
 class Row:
     """One cell. `mean` and `std` are over the seeds that stayed finite; `paper_*` is None where the paper has no cell.
 
-    `changes` is which of the choices that the paper leaves open differ from those of the published figures, in words.
+    `changes` is which of the choices that the paper leaves open differ from the usual ones of the recipes, in words.
     `values` are the RMSE of the seeds, None for NaN; `unlike` is where the run differs from the paper's settings, in
     words. Neither is part of the exported rows.
     """

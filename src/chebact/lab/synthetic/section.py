@@ -47,8 +47,11 @@ def synthetic_section(results: Results) -> Section:
     everything = results.typed(SyntheticRecord)
     records = [record for record in everything if not record.spec.changes]
     title = "Synthetic functions"
+    changes = tuple(change_sheets(rows_of(everything)).values())
     if not records:
-        return Section("synthetic", title, (Missing("Not run yet.", "chebact run synthetic --recipe released"),))
+        return Section(
+            "synthetic", title, (Missing("Not run yet.", "chebact run synthetic --recipe released"), *changes)
+        )
     forms = [form for form in FORMS if any(record.spec.recipes == form for record in records)]
     blocks: list[Block] = []
     for form in forms:
@@ -57,10 +60,10 @@ def synthetic_section(results: Results) -> Section:
         blocks += (
             parts if form == forms[0] else [Fold(f"The same with {FORMS[form].replace(': ', ', ')}", tuple(parts))]
         )
-    chosen = tuple(choice_sheets(rows_of(records)).values())
+    choices = choice_sheets(rows_of(records))
+    chosen = tuple(choices[name] for form in forms if (name := f"synthetic-{form}-choice") in choices)
     if chosen:
         blocks.append(Fold("What the paper chooses its variant by", chosen))
-    changes = tuple(change_sheets(rows_of(everything)).values())
     if changes:
         blocks.append(Fold("What other choices change where the paper leaves them open", changes))
     network = (network_picture("synthetic", NETWORK), parameter_sheet())

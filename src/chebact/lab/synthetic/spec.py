@@ -34,13 +34,19 @@ LOSSES: dict[str, Loss] = {
     "scaled-huber": scaled_huber_error,
 }
 RECOMMENDED_MODELS = ("cl-extrapolate",)
-RECOMMENDED_LOSS = next(name for name, loss in LOSSES.items() if loss is RECOMMENDED.loss)
 ColumnOrder = Literal["fixed", "per-seed"]
+LossName = Literal["absolute", "mse", "scaled-huber"]
 
 
 def usual_order(recipes: RecipeForm) -> ColumnOrder:
     """How the columns are ordered unless a request says otherwise: every published repeat had an order of its own."""
     return "per-seed" if recipes == "released" else "fixed"
+
+
+def usual_loss(recipes: RecipeForm) -> str:
+    """The name of the loss unless a request says otherwise."""
+    wanted = RECOMMENDED.loss if recipes == "recommended" else absolute_error
+    return next(name for name, loss in LOSSES.items() if loss is wanted)
 
 
 @dataclass(frozen=True)
@@ -88,9 +94,9 @@ class Settings:
     ] = "released"
     start: WeightStart = added(RELEASED)
     loss: Annotated[
-        Literal["absolute", "mse", "scaled-huber"],
-        about("The loss; scaled-huber in place of absolute for recommended."),
-    ] = added("absolute")
+        LossName | None,
+        about("The loss; scaled-huber for recommended, absolute for the others by default."),
+    ] = None
     column_order: Annotated[
         ColumnOrder | None,
         about(
@@ -109,6 +115,7 @@ class SyntheticSpec(Settings, Cell):
     learning_rate: float = 0.01
     momentum: float = 0.99
     weight_decay: float = 1e-6
+    loss: LossName = added("absolute")
     column_order: ColumnOrder = added("fixed")
     nesterov: bool = added(False)
     heights_decay: float | None = added(None)
@@ -137,16 +144,15 @@ class SyntheticSpec(Settings, Cell):
 
     @property
     def changes(self) -> tuple[str, ...]:
-        """Which of the choices that the paper leaves open differ from those of the published figures, in words.
+        """Which of the choices that the paper leaves open differ from the usual ones of its recipes, in words.
 
         >>> SyntheticSpec("relu", "step", 0.01, "released", loss="mse", column_order="per-seed").changes
         ('loss mse',)
         """
-        usual_loss = RECOMMENDED_LOSS if self.recipes == "recommended" else "absolute"
         words = {
             f"form {self.form}": self.form != "released",
             f"start {self.start}": self.start != RELEASED,
-            f"loss {self.loss}": self.loss != usual_loss,
+            f"loss {self.loss}": self.loss != usual_loss(self.recipes),
             f"{self.column_order} columns": self.column_order != usual_order(self.recipes),
         }
         return tuple(word for word, there in words.items() if there)
@@ -225,7 +231,6 @@ class SyntheticRequest(Settings, Cells):
             "weight_decay": RECOMMENDED.weight_decay,
             "batch_size": RECOMMENDED.batch_size,
             "nesterov": True,
-            "loss": RECOMMENDED_LOSS if self.loss == usual.loss else self.loss,
             "epochs": RECOMMENDED.epochs if self.epochs == usual.epochs else self.epochs,
         }
         if not learned:
@@ -238,7 +243,10 @@ class SyntheticRequest(Settings, Cells):
         """The groups of one model, of at most `TOGETHER` replicas unless a single spec has more."""
         asked = [ARCHITECTURES[name].activation for name in self.named_models() if name in ARCHITECTURES]
         row = ARCHITECTURES.get(model)  # None is refused by the spec
-        settings = parts_of(self, Settings) | {"column_order": self.column_order or usual_order(self.recipes)}
+        settings = parts_of(self, Settings) | {
+            "loss": self.loss or usual_loss(self.recipes),
+            "column_order": self.column_order or usual_order(self.recipes),
+        }
         settings |= {"init": resolve_start(self.init, row.activation, asked)} if row else {}
         if self.recipes == "recommended" and row:
             settings |= self.recommended(takes_start(row.activation))
