@@ -103,7 +103,7 @@ def _lists_kept(model: nn.Module) -> Iterator[None]:
         kind for part in model.modules() for kind in type(part).__mro__ if not kind.__module__.startswith("torch.")
     }
     files = {kind.__module__ for kind in kinds} - {"builtins"}
-    owners: list[Any] = [*map(vars, kinds), *(vars(sys.modules[name]) for name in files if name in sys.modules)]
+    owners: list[Any] = [*map(vars, kinds), *[vars(sys.modules[name]) for name in files if name in sys.modules]]
     kept = [(each, copy(each)) for names in owners for each in names.values() if type(each) in CONTAINERS]
     try:
         yield
@@ -115,7 +115,7 @@ def _lists_kept(model: nn.Module) -> Iterator[None]:
 
 
 def _parts(value: Any) -> list[int]:
-    return [id(each) for each in (*value, *(value.values() if isinstance(value, dict) else ()))]
+    return [*map(id, value), *map(id, value.values() if isinstance(value, dict) else ())]
 
 
 @contextmanager

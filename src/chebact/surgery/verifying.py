@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -90,7 +89,7 @@ def verify(
 
 def _try(make: Any, given: nn.Module, sites: Sequence[Site], example: Any, wanted: Any, training: Any) -> str | None:
     """What differs from the model with stand-ins in it; None is nothing."""
-    called = Counter[str]()
+    called = list[str]()
     plans, _ = plans_of(given, sites)
 
     def operated() -> nn.Module:
@@ -99,7 +98,7 @@ def _try(make: Any, given: nn.Module, sites: Sequence[Site], example: Any, wante
         put_(
             model,
             sites,
-            [StandIn(site.name, site.original, lambda name: called.update([name])) for site in sites],
+            [StandIn(site.name, site.original, called.append) for site in sites],
             plans,
         )
         return model
@@ -116,7 +115,7 @@ def _try(make: Any, given: nn.Module, sites: Sequence[Site], example: Any, wante
             f"model must call its new activations, got {', '.join(unused)}, which the model does not call on the "
             "example; leave them out with where"
         )
-    if more := [site.name for site in sites if called[site.name] > len(site.seen)]:
+    if more := [site.name for site in sites if called.count(site.name) > len(site.seen)]:
         raise ValueError(
             f"model must call new activations as often as the old ones, got more calls of {', '.join(more)}; leave "
             "them out with where: a forward that goes over its own children calls new ones too"
