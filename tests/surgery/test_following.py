@@ -165,7 +165,7 @@ MOVES = {
     "mixed": (lambda x: x.flatten(2) @ x.flatten(2).mT, None),
     "normalised": (lambda x: F.layer_norm(x.permute(0, 2, 3, 1), (6,), nn.Parameter(torch.ones(6))), 3),
     "normalised by hand": (lambda x: x / x.norm(dim=1, keepdim=True) * nn.Parameter(torch.ones(6)).view(1, 6, 1, 1), 1),
-    "dropped": (lambda x: F.dropout(x, 0.5, training=True).permute(0, 3, 2, 1), None),
+    "dropped": (lambda x: F.dropout(x, 0.5, training=True).permute(0, 3, 2, 1), 3),
     "values of attention": (lambda x: F.scaled_dot_product_attention(*(x.flatten(2).mT for _ in range(3))), 2),
 }
 WEIGHTS, LEFT = nn.Parameter(torch.ones(6, 9)), nn.Parameter(torch.ones(9, 6))

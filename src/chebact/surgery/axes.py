@@ -199,7 +199,13 @@ class Twins:
         if len(axes) == 1 and (axes[0] or x.dim() == 2):
             (axis,) = axes
             return Layout(x.shape[axis], -1 if axis == x.dim() - 1 > 1 else axis, f"after {twin.evidence}")
-        if not twin.is_mixed and x.dim() == 4 and _spread(x, twin.tensor) in ([1, 2], [1, 3]):
+        spread = _spread(x, twin.tensor) if not twin.is_mixed and x.dim() > 2 else []
+        bits = _bits(twin.channels).bool()
+        told = [k for k in spread if k and torch.equal((x != twin.tensor).movedim(k, 0).flatten(1).any(1).cpu(), bits)]
+        if len(told) == 1:
+            return Layout(x.shape[told[0]], -1 if told[0] == x.dim() - 1 else told[0], f"after {twin.evidence}")
+        # a mask or a padding along an axis that is no part of the channels looks like a split of them too
+        if x.dim() == 4 and spread in ([1, 2], [1, 3]) and twin.channels % (x.shape[1] * x.shape[spread[1]]) == 0:
             return Layout(x.shape[1], 1, f"heads after {twin.evidence}")
         return PRODUCT if twin.is_mixed else ""
 

@@ -107,7 +107,7 @@ def _methods(model: nn.Module) -> Iterator[tuple[str, nn.Module, FunctionType]]:
 
 def _asked(function: FunctionType) -> dict[type, str]:
     code = function.__code__
-    if not {"isinstance", "type"} & set(code.co_names) or not NAMES & set(code.co_names):
+    if not NAMES & set(code.co_names):
         return {}
     definition, found = definition_of(code), dict[type, str]()
     for node in ast.walk(definition) if definition is not None else ():
@@ -125,6 +125,8 @@ def _kinds_in(node: ast.AST) -> Iterator[ast.AST]:
         asked = node.args[1:]
     elif isinstance(node, ast.Compare) and isinstance(node.left, ast.Call):
         asked = node.comparators if getattr(node.left.func, "id", "") == "type" else []
+    elif isinstance(node, ast.MatchClass):
+        asked = [node.cls]
     for each in asked:
         yield from each.elts if isinstance(each, ast.Tuple) else (each,)
 

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from types import CodeType, FrameType, MethodType, ModuleType
@@ -21,7 +22,7 @@ from chebact.recording import refused_example
 from chebact.surgery.axes import Twins
 from chebact.surgery.comparing import tensors_in
 from chebact.surgery.kinds import CONVOLUTIONS, Layout, kind_of, produced_by
-from chebact.surgery.sources import Home, call_at, definition_of, find_home, home_of_value, nested_codes
+from chebact.surgery.sources import Home, call_at, definition_of, find_home, home_of_value, nested_codes, stays
 from chebact.surgery.trials import run_alike
 from chebact.torch_modes import transforms_active, without_functions
 
@@ -313,7 +314,10 @@ def _first_argument(frame: FrameType) -> Any:
 
 def _called_home(code: CodeType, frame: FrameType, end: tuple[int, int]) -> Home | None:
     """The home of the function with that code, where a call calls it under a name."""
-    node = Place(None, frame.f_code, end).node
+    place = Place(None, frame.f_code, end)
+    node = place.node
+    if node is not None and not stays(node.func, place.definition):
+        return None
     value: Any = None if node is None else value_of(node.func, frame.f_locals, frame.f_globals)
     home = home_of_value(value, code)
     is_method = isinstance(value, MethodType) and isinstance(value.__self__, nn.Module)
@@ -323,7 +327,13 @@ def _called_home(code: CodeType, frame: FrameType, end: tuple[int, int]) -> Home
 def _is_told(frame: FrameType, place: Place, function: Any) -> tuple[bool, bool]:
     """Whether a call names its function, and whether as one of a module, which nobody sets."""
     node = place.node
-    return (True, True) if node is None else names_function(node.func, function, frame.f_locals, frame.f_globals)
+    if node is None:
+        return True, True
+    named = names_function(node.func, function, frame.f_locals, frame.f_globals)
+    value = value_of(node.func, frame.f_locals, frame.f_globals)
+    if isinstance(value, partial) and not stays(node.func, place.definition):  # which no call can be asked for
+        return False, False
+    return named
 
 
 def names_function(node: Any, function: Any, names: Any, more: Any) -> tuple[bool, bool]:

@@ -327,6 +327,9 @@ class _Frame:
         if reader.unknown and not isinstance(function, nn.Module):
             found = "it is called in a loop, or in a function, that runs an unknown number of times; pass example"
         attribute = reader.names.get(id(function), "") if isinstance(function, nn.Module) else ""
+        if isinstance(function, nn.Module) and not attribute:
+            attribute = ast.unparse(node.func).replace(".", "_")
+            found = "no child of a module holds it; put it into an nn.ModuleList or an nn.ModuleDict"
         full = f"{reader.path}.{attribute}" if reader.path and attribute else attribute
         names = {name: each.thing for name, each in self.locals.items()}
         told = (True, True) if full else names_function(node.func, function, names, self.more)

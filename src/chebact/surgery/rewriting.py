@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from abc import ABCMeta
 from copy import deepcopy
 from functools import lru_cache
 from types import FunctionType
@@ -105,11 +106,11 @@ def rewrite_(module: nn.Module, plan: Plan) -> None:
     """Give a module the class with the changes of a plan."""
     kind: Any = type(module)
     origin, plans = getattr(kind, "_learned_from", (kind, ()))
-    module.__class__ = _class_of(origin, (*plans, plan))
+    module.__class__ = _class_of(origin, (*plans, plan), _functions_of(origin))
 
 
 def _make_again(origin: Any, plans: tuple[Plan, ...]) -> Any:
-    made = _class_of(origin, plans)
+    made = _class_of(origin, plans, _functions_of(origin))
     return made.__new__(made)
 
 
@@ -119,12 +120,23 @@ def keep_children_(module: nn.Module) -> None:
         rewrite_(module, ())
 
 
+def _functions_of(origin: Any) -> tuple[FunctionType, ...]:
+    kinds = [kind for kind in origin.__mro__ if not kind.__module__.startswith("torch.")]
+    return tuple(each for kind in kinds for each in vars(kind).values() if isinstance(each, FunctionType))
+
+
+def _subclass(name: str, bases: tuple[type, ...], members: dict[str, Any]) -> Any:
+    """A subclass, of which only `type` and `ABCMeta` hear: classes of classes may write new ones into a registry."""
+    kind: Any = max(map(type, bases), key=lambda each: len(each.__mro__))
+    return kind(name, bases, members) if kind in (type, ABCMeta) else type.__new__(kind, name, bases, members)
+
+
 @lru_cache(maxsize=4096)
-def _class_of(origin: Any, plans: tuple[Plan, ...]) -> Any:
+def _class_of(origin: Any, plans: tuple[Plan, ...], functions: tuple[FunctionType, ...]) -> Any:
     """A class of that name: a subclass of each class that has changed methods, in the order of inheritance, so that
-    `super()` finds them.
+    `super()` finds them. `functions` are the methods that it is made of, which may be set anew.
     """
-    base = _class_of(origin, plans[:-1]) if plans[:-1] else origin
+    base = _class_of(origin, plans[:-1], functions) if plans[:-1] else origin
     targets = list(getattr(base, "_learned_targets", ()))
     members = dict[int, dict[str, Any]]()
     for change in plans[-1]:
@@ -133,16 +145,19 @@ def _class_of(origin: Any, plans: tuple[Plan, ...]) -> Any:
         if isinstance(home.holder, int):
             home = home._replace(holder=base.__mro__[home.holder])
         new = _rewritten(change._replace(home=home), targets)
-        members.setdefault(place, {})[change.helper or home.name] = new
+        old = None if change.helper or not home.name else vars(home.holder)[home.name]
+        names = [name for name, each in vars(home.holder).items() if each is old] if old is not None else []
+        members.setdefault(place, {}).update(dict.fromkeys(names or [change.helper or home.name], new))
     bases = [base] if issubclass(base, Rewritten) else [Rewritten, base]
     for place in sorted(members.keys() - {0}):
         held = base.__mro__[place]
-        inherited = type(held)(held.__name__, (_Unheard,), {"__module__": held.__module__, **members[place]})
+        own = {"__module__": held.__module__, **members[place]}
+        inherited: Any = type.__new__(type(held), held.__name__, (_Unheard,), own)
         inherited.__bases__ = (held,)
         bases.append(inherited)
     own = {"__module__": origin.__module__, "__qualname__": origin.__qualname__, "__doc__": origin.__doc__}
     own |= members.get(0, {})
-    made: Any = type(origin.__name__, tuple(bases), own)
+    made = _subclass(origin.__name__, tuple(bases), own)
     made._learned_from, made._learned_targets = (origin, plans), tuple(targets)
     return made
 
@@ -194,7 +209,7 @@ def _change(call: ast.Call, target: Target, number: int, owner: str) -> None:
         call.func = ast.Attribute(me, target.helper, ast.Load())
         call.args = [ast.Name(CALLS, ast.Load()), *call.args]
         return
-    is_method = target.function >= 0 and _is_method(target.function)
+    is_method = target.function >= 0 and _is_method(target.function, call.func)
     named = next((each.value for each in call.keywords if each.arg == "input"), None)
     x: Any = call.func.value if is_method else call.args[0] if call.args else named  # type: ignore[attr-defined]
     rest = call.args if is_method else call.args[1:]
@@ -208,5 +223,7 @@ def _change(call: ast.Call, target: Target, number: int, owner: str) -> None:
     call.keywords = [each for each in call.keywords if each.arg != "input"]
 
 
-def _is_method(function: int) -> bool:
-    return _FUNCTIONS[function] is getattr(Tensor, _FUNCTIONS[function].__name__, None)
+def _is_method(function: int, node: ast.expr) -> bool:
+    name = _FUNCTIONS[function].__name__
+    is_named = isinstance(node, ast.Attribute) and node.attr == name
+    return is_named and _FUNCTIONS[function] is getattr(Tensor, name, None)

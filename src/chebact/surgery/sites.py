@@ -18,7 +18,7 @@ from chebact.surgery.kinds import FUNCTIONS, Layout, function_of_call, function_
 from chebact.surgery.observing import Call, Place
 from chebact.surgery.report import Left
 from chebact.surgery.rewriting import Change, Plan, Target
-from chebact.surgery.sources import Home, calls_in, loops_around
+from chebact.surgery.sources import Home, calls_in, function_at, homes_of, loops_around, stays
 
 __all__ = ["Site", "find_sites", "plans_of", "reads_again"]
 
@@ -280,14 +280,16 @@ def _line_to_type(call: Call, held: str | None) -> str:
 
 def _why_not(call: Call, is_module: bool) -> str:
     """Why a call expression cannot be changed; empty where it can."""
-    node = call.places[-1].node
+    node, last = call.places[-1].node, call.places[-1].home
+    if last is not None and last.name and len({id(function_at(each)) for each in _shared_by(last, call)}) > 1:
+        return "a function made several methods of the code that calls it"
     if any(each.definition is None for each in call.places):
         return "the function that calls it has no source, or another than what runs"
     if any(each.home is None for each in call.places):
         return "the function that calls it is called under no name that can be followed"
     if any(each.home is not None and each.home.path and not each.home.name for each in call.places):
         return "the function that calls it has a decorator"
-    if node is None or not (is_module or _is_told(call, node)):
+    if node is None or not (stays(node.func, call.places[-1].definition) if is_module else _is_told(call, node)):
         return "what calls it is computed"
     given = bool(node.args) or any(each.arg == "input" for each in node.keywords) or _is_method(call, node)
     if not given or any(isinstance(each, ast.Starred) for each in node.args[:1]):
@@ -295,6 +297,10 @@ def _why_not(call: Call, is_module: bool) -> str:
     if not is_module and _computes_argument(call, node):
         return "forward computes an argument of it beside x"
     return ""
+
+
+def _shared_by(home: Home, call: Call) -> list[Home]:
+    return homes_of(home.holder, call.places[-1].code)
 
 
 def _is_method(call: Call, node: ast.Call) -> bool:

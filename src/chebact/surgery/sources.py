@@ -7,7 +7,7 @@ import linecache
 from collections.abc import Iterator
 from copy import deepcopy
 from functools import cache, lru_cache, partial
-from types import CellType, CodeType, FunctionType, MethodType
+from types import CellType, CodeType, FunctionType, MethodType, NoneType
 from typing import Any, NamedTuple
 
 from torch import nn
@@ -22,9 +22,11 @@ __all__ = [
     "find_home",
     "function_at",
     "home_of_value",
+    "homes_of",
     "loops_around",
     "nested_codes",
     "remember",
+    "stays",
     "with_function",
 ]
 
@@ -97,7 +99,10 @@ def compile_function(node: Definition, like: CodeType) -> CodeType:
     if before and before[-1] != "<locals>":  # a class, whose name is in names such as __own
         around = ast.ClassDef(before[-1], [], [], [made], [])
     free = [ast.arg(name) for name in like.co_freevars if name != "__class__"]
-    outer = ast.FunctionDef("_make", ast.arguments([], free, None, [], [], None, []), [around], [])
+    body: list[Any] = [around]
+    if around is not made and before[-1] not in like.co_freevars:  # methods find the class by its global name
+        body.insert(0, ast.Global([before[-1]]))
+    outer = ast.FunctionDef("_make", ast.arguments([], free, None, [], [], None, []), body, [])
     module = ast.fix_missing_locations(ast.Module([outer, *_file_of(like).imports], []))
     code: CodeType = compile(module, like.co_filename, "exec", flags=like.co_flags & FUTURES, dont_inherit=True)
     for _ in range(2 if around is made else 3):
@@ -160,6 +165,28 @@ def _inside(loop: Any, call: ast.Call) -> bool:
     return any(each is call for each in ast.walk(loop))
 
 
+def stays(node: ast.expr, definition: Definition) -> bool:
+    """Whether an expression means the same thing in each pass, as far as the function around it tells: no item but of a
+    constant key, and no local name but one that is set once, to what stays.
+    """
+    root: Any = node
+    while isinstance(root, ast.Attribute) or (isinstance(root, ast.Subscript) and isinstance(root.slice, ast.Constant)):
+        root = root.value
+    if not isinstance(root, ast.Name):
+        return isinstance(root, ast.Call) and getattr(root.func, "id", "") == "super"
+    inner = [each for each in ast.walk(definition) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)]
+    stored = [each for each in inner if each.id == root.id]
+    if not stored:
+        return root.id not in _parameters(definition)[1:]
+    own = [each for each in ast.walk(definition) if isinstance(each, ast.Assign) and each.targets[0] is stored[0]]
+    return len(stored) == 1 and len(own) == 1 and stays(own[0].value, definition)
+
+
+def _parameters(definition: Definition) -> list[str]:
+    args = definition.args
+    return [each.arg for each in (*args.posonlyargs, *args.args, *args.kwonlyargs)]
+
+
 class Home(NamedTuple):
     """A function: an attribute of a class, or `holder` itself; `path` are the cells that lead into decorators."""
 
@@ -183,9 +210,18 @@ def _find_home(kind: Any, code: CodeType) -> Home | None:
     return None
 
 
+def homes_of(kind: type, code: CodeType) -> list[Home]:
+    """The homes of a code in the class that has it; several, where a function made the methods."""
+    for holder in kind.__mro__:
+        paths = [(name, _path_to(value, code)) for name, value in vars(holder).items()]
+        if homes := [Home(holder, name, path) for name, path in paths if path is not None]:
+            return homes
+    return []
+
+
 def home_of_value(value: Any, code: CodeType) -> Home | None:
     """The home of the function that a value calls, if that has this code."""
-    if isinstance(getattr(value, "__self__", None), type):  # a method of a class
+    if not isinstance(getattr(value, "__self__", None), (nn.Module, NoneType)):  # a method of a class, or of an object
         return None
     while isinstance(value, (MethodType, partial)):
         value = value.__func__ if isinstance(value, MethodType) else value.func

@@ -98,17 +98,24 @@ def is_lazy_layer(part: nn.Module) -> bool:
 
 @contextmanager
 def _lists_kept(model: nn.Module) -> Iterator[None]:
-    """The lists, sets and dicts of the files of a model's classes hold afterwards what they did before."""
-    files = {type(part).__module__ for part in model.modules()}
-    owners = [vars(sys.modules[name]) for name in files if name in sys.modules and not name.startswith("torch.")]
+    """The lists, sets and dicts of a model's classes and of their files hold afterwards what they did before."""
+    kinds = {
+        kind for part in model.modules() for kind in type(part).__mro__ if not kind.__module__.startswith("torch.")
+    }
+    files = {kind.__module__ for kind in kinds} - {"builtins"}
+    owners: list[Any] = [*map(vars, kinds), *[vars(sys.modules[name]) for name in files if name in sys.modules]]
     kept = [(each, copy(each)) for names in owners for each in names.values() if type(each) in CONTAINERS]
     try:
         yield
     finally:
         for value, before in kept:
-            if len(value) != len(before):
+            if _parts(value) != _parts(before):
                 value.clear()
                 (value.extend if isinstance(value, (list, deque)) else value.update)(before)
+
+
+def _parts(value: Any) -> list[int]:
+    return [*map(id, value), *map(id, value.values() if isinstance(value, dict) else ())]
 
 
 @contextmanager

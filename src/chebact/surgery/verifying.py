@@ -35,13 +35,14 @@ def put_(model: nn.Module, sites: Sequence[Site], built: Sequence[nn.Module], pl
     """Make activations children of a model, change the calls that shall reach them, and keep torch's layers from
     passing by them; notes on what that changes.
     """
+    parts = dict(model.named_modules(remove_duplicate=False))
     for site, activation in zip(sites, built, strict=True):
+        old = parts.get(site.seen[0].attribute) if isinstance(site.callee, nn.Module) else None
+        if old is not None and not isinstance(activation, StandIn):  # of a module that is called twice, both
+            share_hooks(old, activation)
         for name in (site.name, *site.twins):
             path, _, attribute = name.rpartition(".")
             parent = model.get_submodule(path)
-            old = None if isinstance(activation, StandIn) else parent._modules.get(attribute)
-            if old is not None and name == site.name:
-                share_hooks(old, activation)
             vars(parent).pop(attribute, None)
             setattr(parent, attribute, activation)
             if isinstance(parent, nn.TransformerDecoderLayer):
@@ -88,12 +89,18 @@ def verify(
 
 def _try(make: Any, given: nn.Module, sites: Sequence[Site], example: Any, wanted: Any, training: Any) -> str | None:
     """What differs from the model with stand-ins in it; None is nothing."""
-    called = set[str]()
+    called = list[str]()
     plans, _ = plans_of(given, sites)
 
     def operated() -> nn.Module:
         model: nn.Module = make()
-        put_(model, sites, [StandIn(site.name, site.original, called.add) for site in sites], plans)
+        called.clear()
+        put_(
+            model,
+            sites,
+            [StandIn(site.name, site.original, called.append) for site in sites],
+            plans,
+        )
         return model
 
     try:
@@ -107,6 +114,11 @@ def _try(make: Any, given: nn.Module, sites: Sequence[Site], example: Any, wante
         raise ValueError(
             f"model must call its new activations, got {', '.join(unused)}, which the model does not call on the "
             "example; leave them out with where"
+        )
+    if more := [site.name for site in sites if called.count(site.name) > len(site.seen)]:
+        raise ValueError(
+            f"model must call new activations as often as the old ones, got more calls of {', '.join(more)}; leave "
+            "them out with where: a forward that goes over its own children calls new ones too"
         )
     if not is_same(got, wanted):
         return f"an output that {_by(difference_between(got, wanted))}"
