@@ -41,21 +41,24 @@ LARGE = (
     Sizes(1, 260, 3, 5),
 )
 LARGE_DEGREES = (1, 2, 3, 4, 5, 8, 15, 17)
+BITS = 12
 MATRICES = ("pieces", "power_pieces", "series", "paired_powers")
 
 
 @cache
 def rounded_basis(*options):
-    """A basis whose matrices have at most some 30 bits, and the same on every processor; so has its derivative.
+    """A basis whose matrices have at most `BITS` bits, and the same on every processor; so has its derivative.
 
-    It equals the true one, whose place it takes in every cache: only for a process of its own.
+    LAPACK's errors grow with the degree, and one entry of a million that is rounded the other way changes the digest:
+    so few bits that none comes near a middle. It equals the true one, whose place it takes in every cache: only for a
+    process of its own.
     """
     basis = Basis(*options)
     for name in MATRICES:
         if (name == "power_pieces" and not basis.by_powers) or (name == "paired_powers" and basis.degree > 16):
             continue
         matrix = getattr(basis, name)
-        unit = 2.0 ** (numpy.ceil(numpy.log2(abs(matrix).max() or 1.0)) - 30)
+        unit = 2.0 ** (numpy.ceil(numpy.log2(abs(matrix).max() or 1.0)) - BITS)
         basis.__dict__[name] = numpy.round(matrix / unit) * unit
     if basis.order < 2:
         *first, order = options
