@@ -5,6 +5,7 @@ too, or the activation is left and named.
 """
 
 import copy
+import os
 from collections import deque
 
 import pytest
@@ -296,3 +297,52 @@ def test_each_activation_of_a_module_that_is_called_twice_has_its_hooks(example)
     assert torch.equal(model(X), wanted)
     handle.remove()
     assert torch.equal(model(X), F.relu(model.b(F.relu(model.a(X) + 1)) + 1))
+
+
+class AsksItsClass(Base):
+    def forward(self, x):
+        h = F.relu(self.a(x))
+        return h if type(self) is AsksItsClass or not self.training else h * 2
+
+
+class AsksForAName(Base):
+    def forward(self, x):
+        h = self.relu(self.a(x))
+        return h * 2 if self.training and type(self.relu).__name__ == "ReLU" else h
+
+
+class GoesOverItsChildren(Base):
+    def forward(self, x):
+        h = torch.selu(self.a(x))
+        for part in self.children() if self.training else ():
+            h = part(h)
+        return h
+
+
+@pytest.mark.parametrize("kind", [AsksItsClass, AsksForAName, GoesOverItsChildren])
+def test_what_training_alone_asks_for_is_compared(kind):
+    with pytest.raises(ValueError, match="an output in training that"):
+        chebact.replace_activations(kind(), X, with_=relu, where=lambda row: row.name != "tanh")
+
+
+class DrawsByItself(Base):
+    def forward(self, x):
+        h = F.relu(self.a(x))
+        return h * (1 + int.from_bytes(os.urandom(4)) / 2**32) if self.training else h
+
+
+def test_a_training_that_no_seed_repeats_is_not_compared():
+    assert len(chebact.replace_activations(DrawsByItself(), X, with_=relu).report.replaced) == 1
+
+
+class SlopeByMode(Base):
+    def forward(self, x):
+        return self.relu(self.b(F.leaky_relu(self.a(x), 0.3 if self.training else 0.1)))
+
+
+@pytest.mark.parametrize("example", [None, X], ids=["by its code", "by example"])
+def test_an_argument_that_depends_on_the_mode_leaves_the_call(example):
+    model = SlopeByMode()
+    done = chebact.replace_activations(model, example, with_=relu)
+    assert [(row.name, "computes an argument" in row.reason) for row in done.report.left] == [("leakyrelu()", True)]
+    assert torch.equal(done.model(X), model(X))
