@@ -6,6 +6,7 @@ too, or the activation is left and named.
 
 import copy
 import os
+import re
 from collections import deque
 
 import pytest
@@ -346,3 +347,37 @@ def test_an_argument_that_depends_on_the_mode_leaves_the_call(example):
     done = chebact.replace_activations(model, example, with_=relu)
     assert [(row.name, "computes an argument" in row.reason) for row in done.report.left] == [("leakyrelu()", True)]
     assert torch.equal(done.model(X), model(X))
+
+
+class Maps(Base):
+    def forward(self, x):
+        return self.relu(sum(map(F.relu, (self.a(x), self.b(x)))))
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [({}, "F.relu in .* is no call"), ({"example": X, "channel_dim": 1}, "what calls it is computed")],
+)
+def test_a_function_that_is_given_to_map_is_named_beside_an_attribute_of_its_name(options, reason):
+    model = Maps()
+    model.relu = nn.Sequential(nn.Linear(6, 6), nn.ReLU())
+    (left,) = chebact.replace_activations(model, **options).report.left
+    assert left.kind == "ReLU"
+    assert re.search(reason, left.reason)
+
+
+@torch.jit.script
+def scripted(x):
+    return torch.relu(x)
+
+
+class CallsAScript(Base):
+    def forward(self, x):
+        return scripted(self.a(F.relu(self.b(x))))
+
+
+@pytest.mark.parametrize("example", [None, X], ids=["by its code", "by example"])
+def test_a_script_that_is_called_by_a_global_name_is_left_and_named(example):
+    left = [row for row in chebact.replace_activations(CallsAScript(), example).report.left if row.name != "tanh"]
+    assert ("scripted()", "ReLU") in [row[:2] for row in left]
+    assert "a script" in left[-1].reason
