@@ -381,3 +381,18 @@ def test_a_script_that_is_called_by_a_global_name_is_left_and_named(example):
     left = [row for row in chebact.replace_activations(CallsAScript(), example).report.left if row.name != "tanh"]
     assert ("scripted()", "ReLU") in [row[:2] for row in left]
     assert "a script" in left[-1].reason
+
+
+class Normed(Base):
+    def __init__(self):
+        super().__init__()
+        self.norm = nn.BatchNorm1d(6)
+
+    def forward(self, x):
+        return F.relu(self.norm(self.a(x)))
+
+
+def test_a_training_that_the_example_does_not_allow_is_noted():
+    assert chebact.replace_activations(Normed(), X).report.notes == ()
+    (note,) = chebact.replace_activations(Normed(), X[:1]).report.notes  # batch norm needs two rows
+    assert note.endswith("so it was compared in evaluation alone")

@@ -87,7 +87,10 @@ def verify(
             f"model must compute the same with the old functions in the new places, got {apart} with {names}; leave "
             "them out with where or functional=False"
         )
-    return plans_of(model, sites)
+    plans, notes = plans_of(model, sites)
+    if asks and training is None and not is_lazy:
+        notes = (*notes, "the model does not run on the example in training, so it was compared in evaluation alone")
+    return plans, notes
 
 
 def _is_one_call(site: Site) -> bool:
