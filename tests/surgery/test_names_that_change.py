@@ -5,6 +5,8 @@ too, or the activation is left and named.
 """
 
 import copy
+import os
+import re
 from collections import deque
 
 import pytest
@@ -296,3 +298,101 @@ def test_each_activation_of_a_module_that_is_called_twice_has_its_hooks(example)
     assert torch.equal(model(X), wanted)
     handle.remove()
     assert torch.equal(model(X), F.relu(model.b(F.relu(model.a(X) + 1)) + 1))
+
+
+class AsksItsClass(Base):
+    def forward(self, x):
+        h = F.relu(self.a(x))
+        return h if type(self) is AsksItsClass or not self.training else h * 2
+
+
+class AsksForAName(Base):
+    def forward(self, x):
+        h = self.relu(self.a(x))
+        return h * 2 if self.training and type(self.relu).__name__ == "ReLU" else h
+
+
+class GoesOverItsChildren(Base):
+    def forward(self, x):
+        h = torch.selu(self.a(x))
+        for part in self.children() if self.training else ():
+            h = part(h)
+        return h
+
+
+@pytest.mark.parametrize("kind", [AsksItsClass, AsksForAName, GoesOverItsChildren])
+def test_what_training_alone_asks_for_is_compared(kind):
+    with pytest.raises(ValueError, match="an output in training that"):
+        chebact.replace_activations(kind(), X, with_=relu, where=lambda row: row.name != "tanh")
+
+
+class DrawsByItself(Base):
+    def forward(self, x):
+        h = F.relu(self.a(x))
+        return h * (1 + int.from_bytes(os.urandom(4)) / 2**32) if self.training else h
+
+
+def test_a_training_that_no_seed_repeats_is_not_compared():
+    assert len(chebact.replace_activations(DrawsByItself(), X, with_=relu).report.replaced) == 1
+
+
+class SlopeByMode(Base):
+    def forward(self, x):
+        return self.relu(self.b(F.leaky_relu(self.a(x), 0.3 if self.training else 0.1)))
+
+
+@pytest.mark.parametrize("example", [None, X], ids=["by its code", "by example"])
+def test_an_argument_that_depends_on_the_mode_leaves_the_call(example):
+    model = SlopeByMode()
+    done = chebact.replace_activations(model, example, with_=relu)
+    assert [(row.name, "computes an argument" in row.reason) for row in done.report.left] == [("leakyrelu()", True)]
+    assert torch.equal(done.model(X), model(X))
+
+
+class Maps(Base):
+    def forward(self, x):
+        return self.relu(sum(map(F.relu, (self.a(x), self.b(x)))))
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [({}, "F.relu in .* is no call"), ({"example": X, "channel_dim": 1}, "what calls it is computed")],
+)
+def test_a_function_that_is_given_to_map_is_named_beside_an_attribute_of_its_name(options, reason):
+    model = Maps()
+    model.relu = nn.Sequential(nn.Linear(6, 6), nn.ReLU())
+    (left,) = chebact.replace_activations(model, **options).report.left
+    assert left.kind == "ReLU"
+    assert re.search(reason, left.reason)
+
+
+@torch.jit.script
+def scripted(x):
+    return torch.relu(x)
+
+
+class CallsAScript(Base):
+    def forward(self, x):
+        return scripted(self.a(F.relu(self.b(x))))
+
+
+@pytest.mark.parametrize("example", [None, X], ids=["by its code", "by example"])
+def test_a_script_that_is_called_by_a_global_name_is_left_and_named(example):
+    left = [row for row in chebact.replace_activations(CallsAScript(), example).report.left if row.name != "tanh"]
+    assert ("scripted()", "ReLU") in [row[:2] for row in left]
+    assert "a script" in left[-1].reason
+
+
+class Normed(Base):
+    def __init__(self):
+        super().__init__()
+        self.norm = nn.BatchNorm1d(6)
+
+    def forward(self, x):
+        return F.relu(self.norm(self.a(x)))
+
+
+def test_a_training_that_the_example_does_not_allow_is_noted():
+    assert chebact.replace_activations(Normed(), X).report.notes == ()
+    (note,) = chebact.replace_activations(Normed(), X[:1]).report.notes  # batch norm needs two rows
+    assert note.endswith("so it was compared in evaluation alone")

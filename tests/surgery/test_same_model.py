@@ -98,7 +98,9 @@ def test_a_forward_that_was_set_on_the_object_is_left_alone(with_example):
     old = block.forward
     block.forward = lambda *args, **kwargs: old(*args, **kwargs)
     with pytest.raises(ValueError, match=r"relu\(\) \(ReLU\): its forward was set on the object"):
-        chebact.replace_activations(block, X if with_example else None)
+        chebact.replace_activations(block, X if with_example else None, inplace=True)
+    with pytest.raises(ValueError, match=r"holds a part of it, got .*<lambda> in forward of Block"):
+        chebact.replace_activations(block, X if with_example else None)  # a copy would call the old block
 
 
 @pytest.mark.parametrize(("name", "value"), [("scale", 2.0), ("sizes", (3, 2)), ("both", True)])

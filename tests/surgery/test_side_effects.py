@@ -7,6 +7,7 @@ is a way to freeze, to remember, to branch or to ask that people write.
 import copy
 import math
 import pickle
+import random
 
 import pytest
 import torch
@@ -380,3 +381,124 @@ def test_the_padded_encoder_of_torch_says_that_its_fast_path_is_off():
     done = chebact.replace_activations(nn.TransformerEncoder(layer, 2).eval(), torch.randn(2, 5, 16))
     assert any("fast path" in note and "padded" in note for note in done.report.notes)
     assert not math.isnan(done.report.output_difference)
+
+
+class ToScript(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a = nn.Linear(6, 6)
+
+    def forward(self, x):
+        return F.relu(self.a(x))
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit.*:DeprecationWarning")
+@pytest.mark.parametrize("inside", [False, True], ids=["itself", "in another"])
+def test_a_script_would_have_the_old_activations_and_is_refused(inside):
+    model = nn.Sequential(ToScript()) if inside else ToScript()
+    new = chebact.replace_activations(model, X, init="zeros").model
+    with pytest.raises(TypeError, match="source with the old activations"):
+        torch.jit.script(new)
+
+
+class HoldsAFunction(nn.Module):
+    def __init__(self, way):
+        super().__init__()
+        self.a = nn.Linear(6, 6)
+        layers, compute, weight = [self.a], self.a.forward, self.a.weight
+        self.functions = {
+            "itself": {"block": lambda x: self.a(x)},
+            "a list": [lambda x: layers[0](x)],
+            "a method": lambda x: compute(x),
+            "a default": lambda x, layer=self.a: layer(x),
+            "a weight": (lambda x: F.linear(x, weight),),
+            "nothing": lambda x: F.linear(x, torch.eye(6)),
+        }[way]
+
+    def forward(self, x):
+        some = self.functions
+        function = some["block"] if isinstance(some, dict) else some if callable(some) else some[0]
+        return F.relu(function(x))
+
+
+@pytest.mark.parametrize("way", ["itself", "a list", "a method", "a default", "a weight"])
+def test_a_function_that_holds_a_layer_would_call_that_of_the_old_model(way):
+    model = HoldsAFunction(way)
+    with pytest.raises(ValueError, match=r"holds a part of it, got .*<lambda> in functions of HoldsAFunction"):
+        chebact.replace_activations(model, X, with_=relu)
+    wanted = model(X)
+    assert torch.equal(chebact.replace_activations(model, X, with_=relu, inplace=True).model(X), wanted)
+    assert len(chebact.replace_activations(HoldsAFunction("nothing"), X).report.replaced) == 1
+
+
+class KeepsOnItself(Base):
+    def forward(self, x):
+        h = self.a(x)
+        self.kept = h
+        y = F.relu(h, inplace=True)
+        return self.b(y)
+
+
+class KeepsInList(InPlace):
+    def forward(self, x):
+        h = self.a(x)
+        self.items.append(h)
+        h = self.r(h)
+        return self.b(h)
+
+
+@pytest.mark.parametrize("example", [None, X], ids=["by its code", "by example"])
+@pytest.mark.parametrize("kind", [KeepsOnItself, KeepsInList])
+def test_what_a_model_keeps_is_written_into_as_before(kind, example):
+    model = kind()
+    new = chebact.replace_activations(model, example, with_=relu).model
+    assert torch.equal(new(X), model(X))
+    got, wanted = ([*each.items, *[getattr(each, "kept", X)]] for each in (new, model))
+    assert all(map(torch.equal, got, wanted))
+    assert bool((wanted[0] >= 0).all())
+
+
+@pytest.mark.parametrize("example", [None, X], ids=["by its code", "by example"])
+def test_hooks_that_may_keep_what_was_written_into_are_named(example):
+    kept = []
+    model = nn.Sequential(nn.Linear(6, 6), nn.ReLU(inplace=True), nn.Linear(6, 6))
+    assert chebact.replace_activations(model, example).report.notes == ()
+    model[0].register_forward_hook(lambda module, args, output: kept.append(output))
+    for dry_run in (True, False):
+        (note,) = chebact.replace_activations(model, example, dry_run=dry_run).report.notes
+        assert note.startswith("1 wrote into the input")
+        assert "forward hooks of 0 keep" in note
+
+
+class LeavesOutLayers(Growing):
+    def forward(self, x):
+        for k, layer in enumerate(self.layers):
+            if self.training and k == 0:
+                continue
+            x = F.relu(layer(x))
+        return x
+
+
+class LeavesOutByChance(Growing):
+    def forward(self, x):
+        for layer in self.layers:
+            x = F.relu(layer(x)) if random.random() < 2 else x
+        return x
+
+
+class DropsAfterAllButTheLast(Growing):
+    def forward(self, x):
+        for k, layer in enumerate(self.layers):
+            x = F.relu(layer(x))
+            if k < 1:
+                x = F.dropout(x, 0.5, training=self.training)
+        return x
+
+
+@pytest.mark.parametrize("example", [None, X], ids=["by its code", "by example"])
+@pytest.mark.parametrize("kind", [LeavesOutLayers, LeavesOutByChance])
+def test_numbers_of_calls_that_another_pass_may_leave_out_are_noted(kind, example):
+    (note,) = chebact.replace_activations(kind(), example).report.notes
+    assert note.startswith("relu, relu_2 are told apart by the number of the call in a pass")
+    for other in (Growing, DropsAfterAllButTheLast):
+        assert chebact.replace_activations(other(), example).report.notes == ()

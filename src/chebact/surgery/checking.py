@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from functools import partial
+from itertools import chain
+from types import FunctionType, MethodType
 from typing import Any, Protocol, TypeVar
 
 import torch
@@ -18,6 +20,7 @@ from chebact.surgery.kinds import FUNCTIONS, KINDS, is_activation
 from chebact.surgery.reading import read_calls
 from chebact.surgery.report import Left
 from chebact.surgery.sites import Site
+from chebact.surgery.sources import contents_of
 
 __all__ = ["Where", "check_arguments", "check_channel_dim", "choose", "is_hidden", "say_nothing_found"]
 
@@ -34,6 +37,8 @@ def check_arguments(model: Any, kinds: Any, example: Any, interval: Any, channel
     if channel_dim is not None:
         check_axis(channel_dim)
     _check_is_plain(model)
+    if not switches["inplace"]:
+        _check_can_be_copied(model)
     if (
         not isinstance(kinds, tuple)
         or not kinds
@@ -80,6 +85,44 @@ def _check_is_plain(model: nn.Module) -> None:
                 f"model must not be wrapped for several processes, got {kind}{place}, which would not average the "
                 "gradients of the heights; replace the activations of model.module, then wrap the new one"
             )
+
+
+def _check_can_be_copied(model: nn.Module) -> None:
+    """A function in an attribute is the same one in a copy: what it holds of the model would be that of the old one."""
+    for path, part in model.named_modules():
+        for name, value in vars(part).items():
+            some: Any = ()
+            if isinstance(value, FunctionType):
+                some = (value,)
+            elif isinstance(value, (list, tuple, dict)) and value and name not in OWN:
+                some = value.values() if isinstance(value, dict) else value
+            for each in some:
+                if isinstance(each, FunctionType) and not is_hidden(part) and _holds_part(each, model):
+                    raise ValueError(
+                        f"model must hold no function that holds a part of it, got {each.__qualname__} in {name} of "
+                        f"{path or type(part).__name__}: a copy of the model would call the parts of the old one; make "
+                        "it a method, or pass inplace=True"
+                    )
+
+
+OWN = ("_modules", "_parameters", "_buffers")
+
+
+def _holds_part(function: FunctionType, model: nn.Module) -> bool:
+    own = {id(each) for each in chain(model.modules(), model.parameters(), model.buffers())}
+    return any(id(each) in own for each in _held_by(function))
+
+
+def _held_by(value: Any, depth: int = 3) -> list[Any]:
+    """What the cells and defaults of a function hold, and what functions, methods and containers among that do."""
+    parts: list[Any] = []
+    if isinstance(value, FunctionType):
+        parts = [*map(contents_of, value.__closure__ or ()), *(value.__defaults__ or ())]
+    elif isinstance(value, (MethodType, partial)):
+        parts = [value.__self__] if isinstance(value, MethodType) else [value.func, *value.args]
+    elif isinstance(value, (list, tuple, dict)):
+        parts = [*value.values()] if isinstance(value, dict) else [*value]
+    return parts + [each for part in parts if depth for each in _held_by(part, depth - 1)]
 
 
 def is_hidden(part: nn.Module) -> bool:

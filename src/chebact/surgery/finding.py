@@ -22,7 +22,7 @@ from chebact.surgery.report import Left
 from chebact.surgery.sites import Site, find_sites, reads_again
 from chebact.surgery.sources import calls_in, definition_of, nested_codes
 
-__all__ = ["Found", "find_activations", "kinds_asked", "unreached", "untold"]
+__all__ = ["Found", "find_activations", "kinds_asked", "scripted", "unreached", "untold"]
 
 
 NAMES = {kind.name for kind in KINDS}
@@ -72,6 +72,7 @@ def untold(model: nn.Module, functions: Collection[Any], calls: Collection[Call]
         definition, place = definition_of(code), Path(code.co_filename).name
         name = f"{path}.{function.__name__}" if path else function.__name__
         found = [word for word in code.co_names if word in words and not hasattr(part, word)]
+        held = [word for word in code.co_names if word in words and hasattr(part, word)]
         if definition is None and found:
             line = f"{place}:{code.co_firstlineno}"
             yield Left(name, words[found[0]], f"the function at {line} has no source, or another than what runs")
@@ -80,15 +81,31 @@ def untold(model: nn.Module, functions: Collection[Any], calls: Collection[Call]
                 yield Left(
                     name, FUNCTIONS[value].name, f"it is a default in {place}:{code.co_firstlineno}; pass example"
                 )
-        for node in ast.walk(definition) if definition is not None and {*found, "getattr"} & {*code.co_names} else ():
+        for node in (
+            ast.walk(definition) if definition is not None and {*found, *held, "getattr"} & {*code.co_names} else ()
+        ):
             word = getattr(node, "attr", getattr(node, "id", ""))
-            if isinstance(node, (ast.Name, ast.Attribute)) and word in found and id(node) not in read:
+            named = word in found or (word in held and value_of(node, {}, function.__globals__) in functions)
+            if isinstance(node, (ast.Name, ast.Attribute)) and named and id(node) not in read:
                 yield Left(name, words[word], f"{ast.unparse(node)} in {place}:{node.lineno} is no call; pass example")
             if isinstance(node, ast.Call) and ast.unparse(node.func) == "getattr" and len(node.args) > 1:
                 owner = value_of(node.args[0], {}, function.__globals__)
                 if owner is torch or owner is functional:
                     text = f"{ast.unparse(node)} in {place}:{node.lineno}"
                     yield Left(name, "a function", f"{text} is not told by its code; pass example")
+
+
+def scripted(model: nn.Module, functions: Collection[Any]) -> Iterator[Left]:
+    """The scripts that methods of a model call by a global name, and that compute an activation."""
+    for path, _, function in _methods(model):
+        code = function.__code__
+        for name in dict.fromkeys((*code.co_names, *(each for inner in nested_codes(code) for each in inner.co_names))):
+            value = function.__globals__.get(name)
+            if isinstance(value, torch.jit.ScriptFunction):
+                text = str(value.inlined_graph)
+                called = [each for each in functions if f"aten::{getattr(each, '__name__', '')}(" in text]
+                if called:
+                    yield Left(f"{path}.{name}()" if path else f"{name}()", FUNCTIONS[called[0]].name, HIDDEN)
 
 
 def _methods(model: nn.Module) -> Iterator[tuple[str, nn.Module, FunctionType]]:
@@ -181,6 +198,7 @@ def find_activations(
         )
     else:
         left += untold(model, functions, calls)
+    left += scripted(model, functions)
     asked = kinds_asked(model)
     kept = list[Site]()
     for site in sites:

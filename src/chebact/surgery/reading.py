@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from chebact.surgery.kinds import METHODS, PASSING, Layout, consumed_by, produced_by
 from chebact.surgery.observing import Call, Place, names_function
-from chebact.surgery.sources import Home, definition_of, find_home
+from chebact.surgery.sources import Home, contents_of, definition_of, find_home
 
 __all__ = ["UNKNOWN", "beside", "is_of_torch", "read_calls"]
 
@@ -122,7 +122,7 @@ class _Reader:
         home = home or (Home(function, "", ()) if places else None)
         parameters = [each.arg for each in (*definition.args.posonlyargs, *definition.args.args)]
         cells = zip(code.co_freevars, function.__closure__ or (), strict=True)
-        more = {**function.__globals__, **{name: _contents(cell) for name, cell in cells}}
+        more = {**function.__globals__, **{name: contents_of(cell) for name, cell in cells}}
         frame = _Frame(self, places, Place(home, code, (0, 0)), dict(zip(parameters, args, strict=False)), more)
         frame.locals |= {name: Value() for name in code.co_varnames if name not in frame.locals}
         if isinstance(definition, ast.Lambda):
@@ -353,11 +353,4 @@ def _attribute(base: Any, name: str) -> Any:
     try:
         return getattr(base, name, None)
     except Exception:
-        return None
-
-
-def _contents(cell: Any) -> Any:
-    try:
-        return cell.cell_contents
-    except ValueError:
         return None

@@ -85,6 +85,15 @@ class Rewritten(_Unheard):
         for name in self._modules:  # torch's decoder layer sets F.relu beside its child when it is copied
             vars(self).pop(name, None)
 
+    def __prepare_scriptable__(self) -> Any:
+        """What torch.jit.script asks for first: it would compile the file, where the old calls are."""
+        if any(self._learned_from[1]):
+            raise TypeError(
+                f"model must not be scripted with changed calls, got {type(self).__name__}, of which torch.jit.script "
+                "would compile the source with the old activations; use torch.compile or torch.export"
+            )
+        return self
+
     def _call_learned(self, number: int, calls: Any, function: Any, x: Tensor, *args: Any, **kwargs: Any) -> Any:
         """Call the child of a target; the function itself where it is another than it was, or called more often."""
         target = self._learned_targets[number]

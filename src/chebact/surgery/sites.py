@@ -319,10 +319,12 @@ def _is_told(call: Call, node: ast.Call) -> bool:
 
 
 def _computes_argument(call: Call, node: ast.Call) -> bool:
-    """Whether another argument than the input has to do with local numbers, or is a tensor."""
+    """Whether another argument than the input has to do with local numbers or the mode, or is a tensor."""
     rest = node.args if _is_method(call, node) else node.args[1:]
     others = [*rest, *(each.value for each in node.keywords if each.arg != "input")]
     names = {each.id for other in others for each in ast.walk(other) if isinstance(each, ast.Name)}
+    if any(getattr(each, "attr", "") == "training" for other in others for each in ast.walk(other)):
+        return True
     code = call.places[-1].code
     local = {*code.co_varnames[1:], *code.co_cellvars} - {*code.co_varnames[:1]}
     return bool(names & local) or any(isinstance(each, Tensor) for each in (*call.args, *(call.kwargs or {}).values()))
@@ -358,10 +360,17 @@ def one_layout(calls: list[Call]) -> Layout | str:
 
 
 def plans_of(model: nn.Module, sites: Sequence[Site]) -> tuple[dict[str, Plan], tuple[str, ...]]:
-    """The changes of each module's class, by its path, and a note on the functions that stay beside them."""
+    """The changes of each module's class, by its path, and notes: on the functions that stay beside them, and on what
+    is not as before.
+    """
     parts = dict(model.named_modules(remove_duplicate=False))
     groups = dict[tuple[str, tuple[Place, ...]], dict[int, Site]]()
+    silent, numbered = list[str](), list[Site]()
     for site in sites:
+        if site.in_place and not site.writes:
+            silent.append(site.name)
+        if site.spot is not None and site.spot.often > 1:
+            numbered.append(site)
         if site.spot is not None:
             groups.setdefault((site.spot.owner, site.spot.places), {})[site.spot.number] = site
         elif site.writes and site.seen[0].places and site.seen[0].owner is not None:
@@ -374,7 +383,49 @@ def plans_of(model: nn.Module, sites: Sequence[Site]) -> tuple[dict[str, Plan], 
             several = "computes" if len(kept) == 1 else "compute"
             path = owner or type(parts[owner]).__name__
             notes.append(f"{', '.join(kept)} of {path} {several} the old function when called other than by forward")
+    notes += _note_hooks(parts, silent) if silent else []
+    notes += _note_skipped(numbered) if numbered else []
     return plans, tuple(notes)
+
+
+def _note_hooks(parts: dict[str, nn.Module], names: list[str]) -> list[str]:
+    """Where forward hooks may keep what activations wrote into, and no longer do."""
+    hooked = [path or type(part).__name__ for path, part in parts.items() if part._forward_hooks]
+    if not hooked:
+        return []
+    return [
+        f"{', '.join(names)} wrote into the input, and now the input stays as it is: what forward hooks of "
+        f"{', '.join(hooked)} keep has the numbers before the activation"
+    ]
+
+
+def _note_skipped(sites: list[Site]) -> list[str]:
+    """Where a loop that tells calls apart by their number leaves out some of them in training, or by chance."""
+    names = [site.name for site in sites if any(map(_skips, site.spot.places))]  # type: ignore[union-attr]
+    if not names:
+        return []
+    return [
+        f"{', '.join(names)} are told apart by the number of the call in a pass, and the code around it depends on the "
+        "mode or on chance: where a pass leaves out a call, those after it go to the activations before theirs"
+    ]
+
+
+def _skips(place: Place) -> bool:
+    """Whether a loop around a call has a condition, in a function that asks for the mode or for random numbers."""
+    if place.definition is None or place.node is None:
+        return False
+    dropouts = [each for each in calls_in(place.definition) if "dropout" in ast.unparse(each.func)]
+    within = {id(part) for each in dropouts for part in ast.walk(each)}
+    names = {_word(each) for each in ast.walk(place.definition) if id(each) not in within}
+    asks = any(name == "training" or "rand" in name for name in names)
+    conditions = (ast.If, ast.IfExp, ast.Continue, ast.Break)
+    loops = loops_around(place.definition, place.node) if asks else ()
+    return any(isinstance(each, conditions) or getattr(each, "ifs", ()) for loop in loops for each in ast.walk(loop))
+
+
+def _word(node: Any) -> str:
+    """The last word of a name or of an attribute."""
+    return str(getattr(node, "attr", getattr(node, "id", "")))
 
 
 def _plan(owner: str, kind: type, groups: dict[tuple[Place, ...], dict[int, Site]]) -> tuple[Plan, list[str]]:
@@ -451,10 +502,13 @@ def reads_again(call: Call) -> bool:
     made = [each for each in statements if any(getattr(target, "id", "") == x.id for target in each.targets)]
     fresh = bool(made) and all(isinstance(each.value, (ast.Call, ast.BinOp)) for each in made)
     views = any(getattr(getattr(each.value, "func", None), "attr", "") in VIEWS for each in made)
+    said: list[Any] = [
+        each for each in ast.walk(definition) if isinstance(each, ast.Expr) and each.lineno < node.lineno
+    ]
     aliases = any(
         isinstance(part, ast.Name) and part.id == x.id and isinstance(part.ctx, ast.Load)
-        for each in statements
-        if not isinstance(each.value, ast.Call) or getattr(each.value.func, "attr", "") in VIEWS
+        for each in (*said, *statements)  # such as kept.append(x)
+        if each in said or not isinstance(each.value, ast.Call) or getattr(each.value.func, "attr", "") in VIEWS
         for part in ast.walk(each.value)
     )
     same = own is None or any(getattr(target, "id", "") == x.id for target in own.targets)

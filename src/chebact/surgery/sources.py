@@ -18,6 +18,7 @@ __all__ = [
     "call_at",
     "calls_in",
     "compile_function",
+    "contents_of",
     "definition_of",
     "find_home",
     "function_at",
@@ -235,13 +236,14 @@ def _path_to(value: Any, code: CodeType, depth: int = 4) -> tuple[int, ...] | No
     if value.__code__ is code or any(each is code for each in nested_codes(value.__code__)):
         return ()
     for index, cell in enumerate(value.__closure__ or ()):
-        path = _path_to(_contents(cell), code, depth - 1)
+        path = _path_to(contents_of(cell), code, depth - 1)
         if path is not None:
             return (index, *path)
     return None
 
 
-def _contents(cell: CellType) -> Any:
+def contents_of(cell: CellType) -> Any:
+    """What a cell of a function holds, or None."""
     try:
         return cell.cell_contents
     except ValueError:  # empty

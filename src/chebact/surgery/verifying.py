@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from chebact.surgery.comparing import difference_between, is_same
 from chebact.surgery.rewriting import Plan, keep_children_, rewrite_
-from chebact.surgery.sites import Site, plans_of
+from chebact.surgery.sites import Site, plans_of, reads_again
 from chebact.surgery.trials import run_alike, run_in_training
 from chebact.torch_modes import share_hooks
 
@@ -57,19 +57,22 @@ def verify(
 ) -> tuple[dict[str, Plan], tuple[str, ...]]:
     """The changes with which the model computes what it did, with the old functions in the new places: `output`.
 
-    Where it reads again what an activation wrote into its input, the calls write too. An error with names where no
-    way leads to the same.
+    In training too, where code of its own may ask for that. Where it reads again what an activation wrote into its
+    input, the calls write too. An error with names where no way leads to the same.
     """
     in_place = [site for site in sites if site.in_place]
+    for site in in_place:  # of what is kept the output tells nothing
+        site.writes = _is_one_call(site) and reads_again(site.seen[0])
     if in_place and not is_lazy:  # a layer whose weights are zero would hide what it is given
         make = partial(_without_zeros, make)
         output = run_alike(make, example)
-    training = None if is_lazy or not in_place else run_in_training(make(), example)
+    asks = in_place or any(not type(part).__module__.startswith("torch.") for part in model.modules())
+    training = None if is_lazy or not asks else run_in_training(make(), example)
     apart = _try(make, model, sites, example, output, training)
     if apart is not None and in_place:
         first = apart
         for site in in_place:
-            site.writes = bool(site.seen[0].places) and len({call.places for call in site.seen}) == 1
+            site.writes = _is_one_call(site)
         apart = _try(make, model, sites, example, output, training)
         if apart is not None:
             names = ", ".join(site.name for site in in_place if not site.writes) or in_place[0].name
@@ -84,7 +87,15 @@ def verify(
             f"model must compute the same with the old functions in the new places, got {apart} with {names}; leave "
             "them out with where or functional=False"
         )
-    return plans_of(model, sites)
+    plans, notes = plans_of(model, sites)
+    if asks and training is None and not is_lazy:
+        notes = (*notes, "the model does not run on the example in training, so it was compared in evaluation alone")
+    return plans, notes
+
+
+def _is_one_call(site: Site) -> bool:
+    """Whether its calls are one expression of the code, which can be changed."""
+    return bool(site.seen[0].places) and len({call.places for call in site.seen}) == 1
 
 
 def _try(make: Any, given: nn.Module, sites: Sequence[Site], example: Any, wanted: Any, training: Any) -> str | None:
@@ -122,9 +133,10 @@ def _try(make: Any, given: nn.Module, sites: Sequence[Site], example: Any, wante
         )
     if not is_same(got, wanted):
         return f"an output that {_by(difference_between(got, wanted))}"
-    if training is not None and not is_same(again := run_in_training(operated(), example), training):
-        return f"an output in training that {_by(difference_between(again, training))}"
-    return None
+    if training is None or is_same(again := run_in_training(operated(), example), training):
+        return None
+    repeats = is_same(run_in_training(make(), example), training)  # else it differs from pass to pass by itself
+    return f"an output in training that {_by(difference_between(again, training))}" if repeats else None
 
 
 def _without_zeros(make: Callable[[], nn.Module]) -> nn.Module:
