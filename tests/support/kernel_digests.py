@@ -42,6 +42,7 @@ LARGE = (
 )
 LARGE_DEGREES = (1, 2, 3, 4, 5, 8, 15, 17)
 BITS = 12
+SHIFT = 0.3819660112501051  # where entries are cut; many lie at a half or a whole number
 MATRICES = ("pieces", "power_pieces", "series", "paired_powers")
 
 
@@ -59,7 +60,7 @@ def rounded_basis(*options):
             continue
         matrix = getattr(basis, name)
         unit = 2.0 ** (numpy.ceil(numpy.log2(abs(matrix).max() or 1.0)) - BITS)
-        basis.__dict__[name] = numpy.round(matrix / unit) * unit
+        basis.__dict__[name] = numpy.floor(matrix / unit + SHIFT) * unit
     if basis.order < 2:
         *first, order = options
         basis.__dict__["_derivative"] = rounded_basis(*first, order + 1)

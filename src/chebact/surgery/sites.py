@@ -19,6 +19,7 @@ from chebact.surgery.observing import Call, Place
 from chebact.surgery.report import Left
 from chebact.surgery.rewriting import Change, Plan, Target
 from chebact.surgery.sources import Home, calls_in, function_at, homes_of, loops_around, stays
+from chebact.torch_modes import has_forward_hooks
 
 __all__ = ["Site", "find_sites", "plans_of", "reads_again"]
 
@@ -390,7 +391,7 @@ def plans_of(model: nn.Module, sites: Sequence[Site]) -> tuple[dict[str, Plan], 
 
 def _note_hooks(parts: dict[str, nn.Module], names: list[str]) -> list[str]:
     """Where forward hooks may keep what activations wrote into, and no longer do."""
-    hooked = [path or type(part).__name__ for path, part in parts.items() if part._forward_hooks]
+    hooked = [path or type(part).__name__ for path, part in parts.items() if has_forward_hooks(part)]
     if not hooked:
         return []
     return [
